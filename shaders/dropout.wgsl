@@ -1,0 +1,32 @@
+// Fills a layer's dropout multipliers, 16 random bits a unit: zero with probability
+// threshold / 65536, else the inverse of the probability to keep.
+struct Params {
+    rows: u32,
+    steps: u32,
+    pitch: u32,
+    first: u32,
+    threshold: u32,
+    stream: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read> clock: array<u32>;
+@group(0) @binding(2) var<storage, read_write> multiplier: array<f32>;
+
+@compute @workgroup_size(8, 8)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let block = id.x;
+    let tape_row = id.y;
+    if (block * 8u >= p.pitch || tape_row >= p.rows * p.steps) {
+        return;
+    }
+    let t = tape_row / p.rows;
+    let bits = random_bits(p.stream, p.first + tape_row % p.rows, t, block);
+    let keep = 65536.0 / f32(65536u - p.threshold);
+    for (var i = 0u; i < 8u; i++) {
+        let unit_index = block * 8u + i;
+        let draw = (bits[i / 2u] >> (16u * (i % 2u))) & 0xffffu;
+        if (unit_index < p.pitch) {
+            multiplier[tape_row * p.pitch + unit_index] = select(0.0, keep, draw >= p.threshold);
+        }
+    }
+}

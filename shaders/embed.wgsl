@@ -1,0 +1,63 @@
+// First layer under hard masks. Acquiring feature j adds its columns' weight rows, times their
+// values, and its mask's row to the pre-activation, so step t + 1 is step t plus one feature:
+// the cost of a step does not depend on how many features there are.
+//   a_0 = b,  a_t = a_{t−1} + Σ_{columns i of j_{t−1}} x_i W_i + W_{columns + j_{t−1}},  h_t = relu(a_t)
+// The steps first_step .. first_step + steps are done in one call; `sum` carries a between calls.
+// With `tape`, h_t goes to its row of the tape, else to the row of the instance.
+struct Params {
+    rows: u32,
+    first_step: u32,
+    steps: u32,
+    columns: u32,
+    features: u32,
+    hidden_pitch: u32,
+    x_pitch: u32,
+    weight: u32,
+    bias: u32,
+    dropout: u32,
+    tape: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read> groups: array<u32>;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read> path: array<u32>;
+@group(0) @binding(4) var<storage, read> weights: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read> multiplier: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read_write> sum: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read_write> hidden: array<vec4<f32>>;
+
+@compute @workgroup_size(8, 8)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let unit4 = id.x;
+    let row = id.y;
+    let pitch4 = p.hidden_pitch / 4u;
+    if (unit4 >= pitch4 || row >= p.rows) {
+        return;
+    }
+    let weight4 = p.weight / 4u + unit4;
+    var a = vec4(0.0);
+    if (p.first_step > 0u) {
+        a = sum[row * pitch4 + unit4];
+    }
+    for (var t = p.first_step; t < p.first_step + p.steps; t++) {
+        if (t == 0u) {
+            a = weights[p.bias / 4u + unit4];
+        } else {
+            let feature = path[(t - 1u) * p.rows + row];
+            if (feature < p.features) {
+                for (var i = columns_start(feature); i < columns_end(feature); i++) {
+                    let column = groups[i];
+                    a += x[row * p.x_pitch + column] * weights[weight4 + column * pitch4];
+                }
+                a += weights[weight4 + (p.columns + feature) * pitch4];
+            }
+        }
+        let at = select(row, t * p.rows + row, p.tape != 0u) * pitch4 + unit4;
+        var h = max(a, vec4(0.0));
+        if (p.dropout != 0u) {
+            h *= multiplier[at];
+        }
+        hidden[at] = h;
+    }
+    sum[row * pitch4 + unit4] = a;
+}

@@ -1,0 +1,65 @@
+// First layer's weight gradient under hard masks. A feature acquired at step τ is in the input from
+// step τ + 1 on, so with the suffix sums D (embed_suffix)
+//   ∂W_i = Σ_b x_{b,i} D_{b,τ_b+1},   ∂W_{columns + j} = Σ_b D_{b,τ_b+1},   ∂b = Σ_b D_{b,0}
+// over the instances b that acquired the feature early enough. One thread sums four units of one
+// row, over the instances in order: no atomics, the same bits every time.
+struct Params {
+    rows: u32,
+    steps: u32,
+    columns: u32,
+    features: u32,
+    hidden_pitch: u32,
+    x_pitch: u32,
+    weight: u32,
+    bias: u32,
+    accumulate: u32,
+    divisor: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read> groups: array<u32>;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read> when: array<u32>;
+@group(0) @binding(4) var<storage, read> suffix: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> grad: array<vec4<f32>>;
+
+@compute @workgroup_size(8, 8)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let unit4 = id.x;
+    let i = id.y;
+    let pitch4 = p.hidden_pitch / 4u;
+    if (unit4 >= pitch4 || i > p.columns + p.features) {
+        return;
+    }
+    var total = vec4(0.0);
+    var to = p.weight / 4u + i * pitch4 + unit4;
+    if (i == p.columns + p.features) {
+        to = p.bias / 4u + unit4;
+        for (var row = 0u; row < p.rows; row++) {
+            total += suffix[row * pitch4 + unit4];
+        }
+    } else {
+        let is_column = i < p.columns;
+        var feature = 0u;
+        if (is_column) {
+            feature = feature_of(i);
+        } else {
+            feature = i - p.columns;
+        }
+        for (var row = 0u; row < p.rows; row++) {
+            let step = when[row * p.features + feature];
+            if (step < p.steps - 1u) {
+                let value = suffix[((step + 1u) * p.rows + row) * pitch4 + unit4];
+                if (is_column) {
+                    total += x[row * p.x_pitch + i] * value;
+                } else {
+                    total += value;
+                }
+            }
+        }
+    }
+    total /= f32(p.divisor);
+    if (p.accumulate != 0u) {
+        total += grad[to];
+    }
+    grad[to] = total;
+}

@@ -1,0 +1,25 @@
+// A weight row added at step τ is part of every later pre-activation, so its gradient is the sum of
+// theirs: D_t = Σ_{t' ≥ t} d_{t'}, in place.
+struct Params {
+    rows: u32,
+    steps: u32,
+    pitch: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> grad_hidden: array<vec4<f32>>;
+
+@compute @workgroup_size(8, 8)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let unit4 = id.x;
+    let row = id.y;
+    let pitch4 = p.pitch / 4u;
+    if (unit4 >= pitch4 || row >= p.rows) {
+        return;
+    }
+    var later = vec4(0.0);
+    for (var t = p.steps; t > 0u; t--) {
+        let at = ((t - 1u) * p.rows + row) * pitch4 + unit4;
+        later += grad_hidden[at];
+        grad_hidden[at] = later;
+    }
+}

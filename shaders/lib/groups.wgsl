@@ -1,0 +1,13 @@
+// Which columns a feature reveals. `groups` holds, one after the other: for each of the d features
+// the start of its columns in the list (d + 1 words), the list of columns, and for each column its
+// feature.
+
+fn columns_start(feature: u32) -> u32 {
+    return p.features + 1u + groups[feature];
+}
+fn columns_end(feature: u32) -> u32 {
+    return p.features + 1u + groups[feature + 1u];
+}
+fn feature_of(column: u32) -> u32 {
+    return groups[p.features + 1u + p.columns + column];
+}

@@ -1,0 +1,26 @@
+// Words of the buffers that outlive a step; `src/engine/state.rs` has the same numbers.
+
+// clock
+const SEED_LO: u32 = 0u;
+const SEED_HI: u32 = 1u;
+const STEP: u32 = 2u;  // training steps done, warm-up included
+const EPOCH: u32 = 3u; // keys the shuffle
+const BATCH: u32 = 4u; // batches done in this epoch
+const CHUNK: u32 = 5u; // chunks of a split evaluated
+
+// hyper
+const ALPHA: u32 = 0u;
+const TAU_HARD: u32 = 1u;
+const TAU_SOFT: u32 = 2u;
+const LAMBDA: u32 = 3u;
+const RATE_POLICY: u32 = 4u;
+const RATE_PREDICTOR: u32 = 5u;
+const BETA1: u32 = 6u;
+const BETA2: u32 = 7u;
+const EPSILON: u32 = 8u;
+
+// what `advance` moves
+const ADVANCE_POLICY: u32 = 1u;
+const ADVANCE_PREDICTOR: u32 = 2u;
+const ADVANCE_CHUNK: u32 = 4u;
+const ADVANCE_REWIND: u32 = 8u;

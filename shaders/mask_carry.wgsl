@@ -1,0 +1,46 @@
+// Carries M, the gradient of J with respect to the relaxed mask, one step back:
+//   M_k = s_k ∂ℓ_k/∂m        M_t = (1 − r̃_t) ⊙ M_{t+1} + s_t q_t ∂ℓ_t/∂m + D_t
+// with D_t the policy's gradient through its input (as mask_grad.wgsl). In place.
+struct Params {
+    rows: u32,
+    step: u32,
+    steps: u32,
+    columns: u32,
+    features: u32,
+    x_pitch: u32,
+    input_pitch: u32,
+    pitch: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read> groups: array<u32>;
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read> grad_input: array<f32>;
+@group(0) @binding(4) var<storage, read> relax: array<f32>;
+@group(0) @binding(5) var<storage, read> scalars: array<f32>;
+@group(0) @binding(6) var<storage, read> loss_mask_grad: array<f32>;
+@group(0) @binding(7) var<storage, read_write> mask_grad: array<f32>;
+
+@compute @workgroup_size(8, 8)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let feature = id.x;
+    let row = id.y;
+    if (feature >= p.features || row >= p.rows) {
+        return;
+    }
+    let tape_row = p.step * p.rows + row;
+    let survival = scalars[tape_row * SCALARS + SURVIVAL];
+    let from_loss = loss_mask_grad[tape_row * p.pitch + feature];
+    let at = row * p.pitch + feature;
+    if (p.step == p.steps) {
+        mask_grad[at] = survival * from_loss;
+        return;
+    }
+    var total = grad_input[row * p.input_pitch + p.columns + feature];
+    for (var i = columns_start(feature); i < columns_end(feature); i++) {
+        let column = groups[i];
+        total += grad_input[row * p.input_pitch + column] * x[row * p.x_pitch + column];
+    }
+    let halt = scalars[tape_row * SCALARS + HALT];
+    let r = relax[chance_at(tape_row, p.pitch) + feature];
+    mask_grad[at] = (1.0 - r) * mask_grad[at] + survival * halt * from_loss + total;
+}

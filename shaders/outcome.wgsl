@@ -1,0 +1,50 @@
+// Adds a micro-batch to the metrics, in one workgroup and a fixed order: the sums over its instances
+// of J, of G = Σ_t s_t Δ_t + s_k ℓ_k, of H = Σ_t s_t H_t (J = G − λ H), of the predictor's loss
+// Σ_t ℓ_t/(k + 1), and the number of instances. With no steps (warm-up) all of J is the loss.
+struct Params {
+    rows: u32,
+    steps: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read> scalars: array<f32>;
+@group(0) @binding(2) var<storage, read> losses: array<f32>;
+@group(0) @binding(3) var<storage, read> hyper: array<f32>;
+@group(0) @binding(4) var<storage, read_write> metrics: array<f32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    let alpha = hyper[ALPHA];
+    var g = 0.0;
+    var h = 0.0;
+    var l = 0.0;
+    for (var row = lane; row < p.rows; row += WIDTH) {
+        var total = 0.0;
+        for (var t = 0u; t < p.steps; t++) {
+            let tape_row = t * p.rows + row;
+            let at = tape_row * SCALARS;
+            let loss = losses[tape_row * LOSSES + LOSS];
+            let survival = scalars[at + SURVIVAL];
+            g += survival * (alpha * scalars[at + GO] * scalars[at + PRICE] + scalars[at + HALT] * loss);
+            h += survival * scalars[at + ENTROPY];
+            total += loss;
+        }
+        let last = p.steps * p.rows + row;
+        let loss = losses[last * LOSSES + LOSS];
+        var survival = 1.0;
+        if (p.steps > 0u) {
+            survival = scalars[last * SCALARS + SURVIVAL];
+        }
+        g += survival * loss;
+        l += (total + loss) / f32(p.steps + 1u);
+    }
+    g = sum_all(lane, g);
+    h = sum_all(lane, h);
+    l = sum_all(lane, l);
+    if (lane == 0u) {
+        metrics[0] += g - hyper[LAMBDA] * h;
+        metrics[1] += g;
+        metrics[2] += h;
+        metrics[3] += l;
+        metrics[4] += f32(p.rows);
+    }
+}

@@ -1,0 +1,52 @@
+// Adds a chunk of greedily evaluated rows to the metrics, in one workgroup and a fixed order: the sums
+// of the objective ℓ + α·cost, of ℓ, of the right answers, of the cost, of the acquisitions, and the
+// number of instances. Rows without a label count for nothing.
+struct Params {
+    rows: u32,
+    steps: u32,
+    features: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read> losses: array<f32>;
+@group(0) @binding(2) var<storage, read> path: array<u32>;
+@group(0) @binding(3) var<storage, read> y: array<u32>;
+@group(0) @binding(4) var<storage, read> costs: array<f32>;
+@group(0) @binding(5) var<storage, read> hyper: array<f32>;
+@group(0) @binding(6) var<storage, read_write> metrics: array<f32>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    var loss = 0.0;
+    var correct = 0.0;
+    var cost = 0.0;
+    var acquired = 0.0;
+    var count = 0.0;
+    for (var row = lane; row < p.rows; row += WIDTH) {
+        if (y[row] == NO_LABEL) {
+            continue;
+        }
+        loss += losses[row * LOSSES + LOSS];
+        correct += losses[row * LOSSES + CORRECT];
+        count += 1.0;
+        for (var t = 0u; t < p.steps; t++) {
+            let feature = path[t * p.rows + row];
+            if (feature < p.features) {
+                cost += costs[feature];
+                acquired += 1.0;
+            }
+        }
+    }
+    loss = sum_all(lane, loss);
+    correct = sum_all(lane, correct);
+    cost = sum_all(lane, cost);
+    acquired = sum_all(lane, acquired);
+    count = sum_all(lane, count);
+    if (lane == 0u) {
+        metrics[0] += loss + hyper[ALPHA] * cost;
+        metrics[1] += loss;
+        metrics[2] += correct;
+        metrics[3] += cost;
+        metrics[4] += acquired;
+        metrics[5] += count;
+    }
+}

@@ -1,0 +1,137 @@
+// One acquisition of the rollout, a workgroup an instance. With z the logits (acquired ones blocked):
+//   p = softmax(z/τh)            H = −Σ p ln p
+//   u = (z/τh + ε)/τs            r̃ = softmax(u over features)     j = argmax u over features
+//   q, g: the stop's and the features' shares of softmax(u), g summed from the feature masses
+//   m̃' = m̃ + (1 − m̃) r̃           s' = s g        price = c_j, or Σ r̃ c when the rollout is soft
+// Blocked logits are written back as BLOCKED, so that the backward pass sees what was blocked.
+struct Params {
+    rows: u32,
+    step: u32,
+    features: u32,
+    logit_pitch: u32,
+    relax_pitch: u32,
+    soft: u32,
+}
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(1) var<storage, read_write> logits: array<f32>;
+@group(0) @binding(2) var<storage, read> gumbel: array<f32>;
+@group(0) @binding(3) var<storage, read_write> when: array<u32>;
+@group(0) @binding(4) var<storage, read_write> relax: array<f32>;
+@group(0) @binding(5) var<storage, read_write> path: array<u32>;
+@group(0) @binding(6) var<storage, read_write> scalars: array<f32>;
+@group(0) @binding(7) var<storage, read> costs: array<f32>;
+@group(0) @binding(8) var<storage, read> hyper: array<f32>;
+
+@compute @workgroup_size(64)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = group.y * groups.x + group.x;
+    if (row >= p.rows) {
+        return;
+    }
+    let tape_row = p.step * p.rows + row;
+    let next_row = tape_row + p.rows;
+    let z_at = tape_row * p.logit_pitch;
+    let seen_at = row * p.features;
+    let tau_hard = hyper[TAU_HARD];
+    let tau_soft = hyper[TAU_SOFT];
+
+    // Block, and find the largest z/τh and u.
+    var top_z = Best(BLOCKED, NEVER);
+    var top_u = Best(BLOCKED, NEVER);
+    for (var i = lane; i <= p.features; i += WIDTH) {
+        let is_stop = i == p.features;
+        var blocked = false;
+        if (!is_stop) {
+            if (p.step == 0u) {
+                when[seen_at + i] = NEVER;
+                relax[soft_at(tape_row, p.relax_pitch) + i] = 0.0;
+            } else {
+                blocked = when[seen_at + i] != NEVER;
+            }
+        }
+        if (blocked) {
+            logits[z_at + i] = BLOCKED;
+            continue;
+        }
+        let z = logits[z_at + i] / tau_hard;
+        let candidate_z = Best(z, i);
+        if (better(candidate_z, top_z)) {
+            top_z = candidate_z;
+        }
+        let candidate_u = Best((z + gumbel[z_at + i]) / tau_soft, i);
+        if (!is_stop && better(candidate_u, top_u)) {
+            top_u = candidate_u;
+        }
+    }
+    top_z = best_all(lane, top_z);
+    top_u = best_all(lane, top_u);
+    let chosen = top_u.index;
+
+    // The softmaxes' sums.
+    var mass_p = 0.0;
+    var mass_r = 0.0;
+    for (var i = lane; i <= p.features; i += WIDTH) {
+        let raw = logits[z_at + i];
+        if (is_blocked(raw)) {
+            continue;
+        }
+        let z = raw / tau_hard;
+        mass_p += exp_down(z - top_z.value);
+        if (i < p.features) {
+            mass_r += exp_down((z + gumbel[z_at + i]) / tau_soft - top_u.value);
+        }
+    }
+    mass_p = sum_all(lane, mass_p);
+    mass_r = sum_all(lane, mass_r);
+    let log_mass_p = ln_pos(mass_p);
+
+    var entropy = 0.0;
+    var price = 0.0;
+    for (var i = lane; i <= p.features; i += WIDTH) {
+        let raw = logits[z_at + i];
+        let blocked = is_blocked(raw);
+        let z = raw / tau_hard;
+        if (!blocked) {
+            let log_p = z - top_z.value - log_mass_p;
+            entropy -= exp_down(log_p) * log_p;
+        }
+        if (i == p.features) {
+            continue;
+        }
+        var r = 0.0;
+        if (!blocked) {
+            r = exp_down((z + gumbel[z_at + i]) / tau_soft - top_u.value) / mass_r;
+        }
+        let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
+        relax[chance_at(tape_row, p.relax_pitch) + i] = r;
+        relax[soft_at(next_row, p.relax_pitch) + i] = mask + (1.0 - mask) * r;
+        price += r * costs[i];
+    }
+    entropy = sum_all(lane, entropy);
+    price = sum_all(lane, price);
+
+    if (lane == 0u) {
+        let u_stop = (logits[z_at + p.features] / tau_hard + gumbel[z_at + p.features]) / tau_soft;
+        let top = max(u_stop, top_u.value);
+        let features_mass = exp_down(top_u.value - top) * mass_r;
+        let stop_mass = exp_down(u_stop - top);
+        let go = features_mass / (features_mass + stop_mass);
+        let at = tape_row * SCALARS;
+        var survival = 1.0;
+        if (p.step > 0u) {
+            survival = scalars[at + SURVIVAL];
+        }
+        scalars[at + SURVIVAL] = survival;
+        scalars[at + HALT] = stop_mass / (features_mass + stop_mass);
+        scalars[at + GO] = go;
+        scalars[at + ENTROPY] = entropy;
+        scalars[at + PRICE] = select(costs[chosen], price, p.soft != 0u);
+        scalars[next_row * SCALARS + SURVIVAL] = survival * go;
+        path[tape_row] = chosen;
+        when[seen_at + chosen] = p.step;
+    }
+}

@@ -1,0 +1,93 @@
+//! Twins of `embed.wgsl`, `embed_suffix.wgsl` and `embed_grad.wgsl`: the first layer under hard
+//! masks as a running sum, and its gradient as a suffix sum. The maths is beside the shaders.
+
+use super::args::Args;
+use super::real::Real;
+use crate::engine::groups::Groups;
+use crate::engine::kernels::{Embed, EmbedGrad, EmbedSuffix};
+
+fn add_scaled<T: Real>(to: &mut [T], scale: T, row: &[T]) {
+    for (to, &value) in to.iter_mut().zip(row) {
+        *to += scale * value;
+    }
+}
+
+fn add<T: Real>(to: &mut [T], row: &[T]) {
+    for (to, &value) in to.iter_mut().zip(row) {
+        *to += value;
+    }
+}
+
+pub fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
+    let (groups, x, path) = (args.words(), args.reals(), args.words());
+    let (weights, multiplier) = (args.reals(), args.reals());
+    let (sum, hidden) = (args.reals_mut(), args.reals_mut());
+    let groups = Groups::new(groups, p.features, p.columns);
+    let (rows, pitch, x_pitch) = (p.rows as usize, p.hidden_pitch as usize, p.x_pitch as usize);
+    let weight_row = |i: usize| &weights[p.weight as usize + i * pitch..][..pitch];
+    for row in 0..rows {
+        let a = &mut sum[row * pitch..][..pitch];
+        let x = &x[row * x_pitch..][..x_pitch];
+        for t in p.first_step as usize..(p.first_step + p.steps) as usize {
+            if t == 0 {
+                a.copy_from_slice(&weights[p.bias as usize..][..pitch]);
+            } else {
+                let feature = path[(t - 1) * rows + row];
+                if feature < p.features {
+                    for &column in groups.columns_of(feature as usize) {
+                        add_scaled(a, x[column as usize], weight_row(column as usize));
+                    }
+                    add(a, weight_row((p.columns + feature) as usize));
+                }
+            }
+            let at = if p.tape != 0 { t * rows + row } else { row } * pitch;
+            let h = &mut hidden[at..][..pitch];
+            for (h, &a) in h.iter_mut().zip(a.iter()) {
+                *h = a.larger(T::ZERO);
+            }
+            if p.dropout != 0 {
+                for (h, &m) in h.iter_mut().zip(&multiplier[at..][..pitch]) {
+                    *h *= m;
+                }
+            }
+        }
+    }
+}
+
+pub fn embed_suffix<T: Real>(p: &EmbedSuffix, mut args: Args<T>) {
+    let grad_hidden = args.reals_mut();
+    let block = p.rows as usize * p.pitch as usize;
+    for t in (1..p.steps as usize).rev() {
+        let (earlier, later) = grad_hidden.split_at_mut(t * block);
+        add(&mut earlier[(t - 1) * block..], &later[..block]);
+    }
+}
+
+pub fn embed_grad<T: Real>(p: &EmbedGrad, mut args: Args<T>) {
+    let (groups, x, when) = (args.words(), args.reals(), args.words());
+    let (suffix, grad) = (args.reals(), args.reals_mut());
+    let groups = Groups::new(groups, p.features, p.columns);
+    let (rows, pitch) = (p.rows as usize, p.hidden_pitch as usize);
+    let (weight, bias) = (p.weight as usize, p.bias as usize);
+    let inputs = (p.columns + p.features) as usize;
+    if p.accumulate == 0 {
+        grad[weight..][..inputs * pitch].fill(T::ZERO);
+        grad[bias..][..pitch].fill(T::ZERO);
+    }
+    let scale = T::ONE / T::count(p.divisor);
+    for row in 0..rows {
+        add_scaled(&mut grad[bias..][..pitch], scale, &suffix[row * pitch..][..pitch]);
+        let x = &x[row * p.x_pitch as usize..][..p.x_pitch as usize];
+        for (feature, &step) in when[row * p.features as usize..][..p.features as usize].iter().enumerate() {
+            if step >= p.steps - 1 {
+                continue;
+            }
+            let later = &suffix[((step as usize + 1) * rows + row) * pitch..][..pitch];
+            for &column in groups.columns_of(feature) {
+                let to = weight + column as usize * pitch;
+                add_scaled(&mut grad[to..][..pitch], scale * x[column as usize], later);
+            }
+            add_scaled(&mut grad[weight + (p.columns as usize + feature) * pitch..][..pitch], scale, later);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Twins of `linear.wgsl`, `linear_grad_input.wgsl`, `linear_grad_weight.wgsl` and
+//! `bias_grad.wgsl`: a linear layer forward and its three gradients.
+
+use super::args::Args;
+use super::matmul::{Shape, matmul};
+use super::real::Real;
+use crate::engine::kernels::{BiasGrad, Linear, LinearGradInput, LinearGradWeight};
+
+pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
+    let (x, weights, multiplier, y) = (args.reals(), args.reals(), args.reals(), args.reals_mut());
+    let (rows, inputs, outputs) = (p.rows as usize, p.inputs_pitch as usize, p.outputs_pitch as usize);
+    let bias = &weights[p.bias as usize..][..outputs];
+    let y_at = p.y_row as usize * outputs;
+    let y = &mut y[y_at..][..rows * outputs];
+    for row in y.chunks_exact_mut(outputs) {
+        row.copy_from_slice(bias);
+    }
+    let x = &x[p.x_row as usize * inputs..];
+    let w = &weights[p.weight as usize..];
+    matmul(
+        y,
+        Shape::rows(rows, outputs, outputs),
+        T::ONE,
+        T::ONE,
+        (x, Shape::rows(rows, inputs, inputs)),
+        (w, Shape::rows(inputs, outputs, outputs)),
+    );
+    if p.relu != 0 {
+        for y in y.iter_mut() {
+            *y = y.larger(T::ZERO);
+        }
+    }
+    if p.dropout != 0 {
+        for (y, &m) in y.iter_mut().zip(&multiplier[y_at..]) {
+            *y *= m;
+        }
+    }
+}
+
+pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
+    let (dy, weights, hidden) = (args.reals(), args.reals(), args.reals());
+    let (multiplier, dx) = (args.reals(), args.reals_mut());
+    let (rows, inputs, outputs) = (p.rows as usize, p.inputs_pitch as usize, p.outputs_pitch as usize);
+    let dx = &mut dx[p.dx_row as usize * inputs..][..rows * inputs];
+    let w = &weights[p.weight as usize..];
+    matmul(
+        dx,
+        Shape::rows(rows, inputs, inputs),
+        T::ZERO,
+        T::ONE,
+        (&dy[p.dy_row as usize * outputs..], Shape::rows(rows, outputs, outputs)),
+        (w, Shape::rows(inputs, outputs, outputs).transposed()),
+    );
+    if p.gate != 0 {
+        let at = p.hidden_row as usize * inputs;
+        for (dx, &h) in dx.iter_mut().zip(&hidden[at..]) {
+            if h <= T::ZERO {
+                *dx = T::ZERO;
+            }
+        }
+        if p.dropout != 0 {
+            for (dx, &m) in dx.iter_mut().zip(&multiplier[at..]) {
+                *dx *= m;
+            }
+        }
+    }
+}
+
+pub fn linear_grad_weight<T: Real>(p: &LinearGradWeight, mut args: Args<T>) {
+    let (x, dy, grad) = (args.reals(), args.reals(), args.reals_mut());
+    let (rows, inputs, outputs) = (p.rows as usize, p.inputs_pitch as usize, p.outputs_pitch as usize);
+    matmul(
+        &mut grad[p.weight as usize..][..inputs * outputs],
+        Shape::rows(inputs, outputs, outputs),
+        if p.accumulate != 0 { T::ONE } else { T::ZERO },
+        T::ONE / T::count(p.divisor),
+        (x, Shape::rows(rows, inputs, inputs).transposed()),
+        (dy, Shape::rows(rows, outputs, outputs)),
+    );
+}
+
+pub fn bias_grad<T: Real>(p: &BiasGrad, mut args: Args<T>) {
+    let (dy, grad) = (args.reals(), args.reals_mut());
+    let pitch = p.pitch as usize;
+    let grad = &mut grad[p.bias as usize..][..pitch];
+    if p.accumulate == 0 {
+        grad.fill(T::ZERO);
+    }
+    let scale = T::ONE / T::count(p.divisor);
+    for row in dy.chunks_exact(pitch).take(p.rows as usize) {
+        for (g, &dy) in grad.iter_mut().zip(row) {
+            *g += scale * dy;
+        }
+    }
+}

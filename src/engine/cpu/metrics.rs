@@ -1,0 +1,55 @@
+//! Twins of `outcome.wgsl` and `score.wgsl`: what the host reads back.
+
+use super::args::Args;
+use super::real::Real;
+use crate::engine::kernels::{Outcome, Score};
+use crate::engine::state::{NO_LABEL, hyper, losses, scalars};
+
+pub fn outcome<T: Real>(p: &Outcome, mut args: Args<T>) {
+    let (tape, losses, hyper, metrics) = (args.reals(), args.reals(), args.reals(), args.reals_mut());
+    let (rows, steps) = (p.rows as usize, p.steps as usize);
+    let (mut g, mut h, mut l) = (T::ZERO, T::ZERO, T::ZERO);
+    for row in 0..rows {
+        let mut total = T::ZERO;
+        for t in 0..steps {
+            let tape_row = t * rows + row;
+            let now = &tape[tape_row * scalars::LEN..][..scalars::LEN];
+            let loss = losses[tape_row * losses::LEN + losses::LOSS];
+            let spent = hyper[hyper::ALPHA] * now[scalars::GO] * now[scalars::PRICE];
+            g += now[scalars::SURVIVAL] * (spent + now[scalars::HALT] * loss);
+            h += now[scalars::SURVIVAL] * now[scalars::ENTROPY];
+            total += loss;
+        }
+        let last = steps * rows + row;
+        let loss = losses[last * losses::LEN + losses::LOSS];
+        let survival = if steps == 0 { T::ONE } else { tape[last * scalars::LEN + scalars::SURVIVAL] };
+        g += survival * loss;
+        l += (total + loss) / T::count(p.steps + 1);
+    }
+    for (metric, value) in metrics.iter_mut().zip([g - hyper[hyper::LAMBDA] * h, g, h, l, T::count(p.rows)]) {
+        *metric += value;
+    }
+}
+
+pub fn score<T: Real>(p: &Score, mut args: Args<T>) {
+    let (losses, path, y) = (args.reals(), args.words(), args.words());
+    let (costs, hyper, metrics) = (args.reals(), args.reals(), args.reals_mut());
+    let (rows, steps) = (p.rows as usize, p.steps as usize);
+    let (mut loss, mut correct, mut cost) = (T::ZERO, T::ZERO, T::ZERO);
+    let (mut acquired, mut count) = (0, 0);
+    for row in (0..rows).filter(|&row| y[row] != NO_LABEL) {
+        loss += losses[row * losses::LEN + losses::LOSS];
+        correct += losses[row * losses::LEN + losses::CORRECT];
+        count += 1;
+        for feature in (0..steps).map(|t| path[t * rows + row]).filter(|&feature| feature < p.features) {
+            cost += costs[feature as usize];
+            acquired += 1;
+        }
+    }
+    let objective = loss + hyper[hyper::ALPHA] * cost;
+    for (metric, value) in
+        metrics.iter_mut().zip([objective, loss, correct, cost, T::count(acquired), T::count(count)])
+    {
+        *metric += value;
+    }
+}

@@ -1,0 +1,231 @@
+//! A device to work on, its own or a host's, and the pipelines made on it.
+
+use crate::engine::kernels::{Access, KERNELS, KernelId};
+use crate::error::{Error, Result};
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A kernel ready to be dispatched.
+#[derive(Clone, Debug)]
+pub(super) struct Pipeline {
+    pub(super) pipeline: wgpu::ComputePipeline,
+    pub(super) layout: wgpu::BindGroupLayout,
+}
+
+/// A device and queue, with the pipelines made so far. Sets no callback on the device and never
+/// polls it except in functions named `*_blocking`.
+#[derive(Debug)]
+pub struct Gpu {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    pipelines: Mutex<HashMap<KernelId, Pipeline>>,
+}
+
+/// An adapter, as `querent info` shows it.
+#[derive(Clone, Debug)]
+pub struct Adapter {
+    /// What wgpu knows about it.
+    pub info: wgpu::AdapterInfo,
+    /// Its limits.
+    pub limits: wgpu::Limits,
+    /// Its features.
+    pub features: wgpu::Features,
+}
+
+impl Adapter {
+    /// Whether it is hardware rather than a software driver.
+    pub fn is_hardware(&self) -> bool {
+        !matches!(self.info.device_type, wgpu::DeviceType::Cpu)
+    }
+}
+
+fn instance() -> wgpu::Instance {
+    wgpu::Instance::new(wgpu::InstanceDescriptor {
+        backends: wgpu::Backends::PRIMARY,
+        ..wgpu::InstanceDescriptor::new_without_display_handle()
+    })
+}
+
+/// Better adapters first.
+fn rank(info: &wgpu::AdapterInfo) -> u32 {
+    match info.device_type {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    }
+}
+
+async fn ranked() -> Vec<wgpu::Adapter> {
+    let mut found = instance().enumerate_adapters(wgpu::Backends::PRIMARY).await;
+    found.retain(|adapter| {
+        adapter.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS)
+    });
+    found.sort_by_key(|adapter| rank(&adapter.get_info()));
+    found
+}
+
+/// The adapters of this machine that can compute, better ones first.
+pub async fn adapters() -> Vec<Adapter> {
+    ranked()
+        .await
+        .into_iter()
+        .map(|adapter| Adapter {
+            info: adapter.get_info(),
+            limits: adapter.limits(),
+            features: adapter.features(),
+        })
+        .collect()
+}
+
+impl Gpu {
+    /// Opens the best adapter; with `hardware_only`, software drivers are passed over.
+    pub async fn open(hardware_only: bool) -> Result<Self> {
+        let found = ranked().await;
+        let adapter = found
+            .into_iter()
+            .find(|adapter| !hardware_only || adapter.get_info().device_type != wgpu::DeviceType::Cpu)
+            .ok_or_else(|| Error::NoAdapter(how_to_get_one(hardware_only)))?;
+        let best = adapter.limits();
+        let limits = wgpu::Limits {
+            max_buffer_size: best.max_buffer_size,
+            max_storage_buffer_binding_size: best.max_storage_buffer_binding_size,
+            ..wgpu::Limits::default()
+        };
+        let (device, queue) = adapter
+            .request_device(&wgpu::DeviceDescriptor {
+                label: Some("querent"),
+                required_limits: limits,
+                ..Default::default()
+            })
+            .await
+            .map_err(|error| Error::Gpu(format!("{}: {error}", adapter.get_info().name)))?;
+        Ok(Self::on(device, queue))
+    }
+
+    /// Works on a host's device.
+    pub fn on(device: wgpu::Device, queue: wgpu::Queue) -> Self {
+        Self { device, queue, pipelines: Mutex::default() }
+    }
+
+    /// The device.
+    pub fn device(&self) -> &wgpu::Device {
+        &self.device
+    }
+
+    /// The queue.
+    pub fn queue(&self) -> &wgpu::Queue {
+        &self.queue
+    }
+
+    /// Runs code that creates objects; what the device has against it comes back as an error
+    /// instead of reaching the host's error handler.
+    pub(super) fn scoped<R>(&self, what: &str, create: impl FnOnce() -> R) -> Result<R> {
+        let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
+        let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let made = create();
+        let errors = [ready(validation.pop()), ready(internal.pop()), ready(memory.pop())];
+        match errors.into_iter().flatten().flatten().next() {
+            Some(error) => Err(Error::Gpu(format!("{what}: {error}"))),
+            None => Ok(made),
+        }
+    }
+
+    /// The pipeline of a kernel, made on first use.
+    pub(super) fn pipeline(&self, id: KernelId) -> Result<Pipeline> {
+        let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pipeline) = pipelines.get(&id) {
+            return Ok(pipeline.clone());
+        }
+        let pipeline = self.scoped(KERNELS[id as usize].name, || self.build(id))?;
+        pipelines.insert(id, pipeline.clone());
+        Ok(pipeline)
+    }
+
+    fn build(&self, id: KernelId) -> Pipeline {
+        let kernel = &KERNELS[id as usize];
+        let label = Some(kernel.name);
+        let entry = |binding: u32, ty: wgpu::BufferBindingType| wgpu::BindGroupLayoutEntry {
+            binding,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
+            count: None,
+        };
+        // Binding 0 is the parameter block, the storage buffers follow.
+        let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform)];
+        entries.extend(kernel.bindings.iter().zip(1..).map(|(binding, index)| {
+            let read_only = binding.access == Access::Read;
+            entry(index, wgpu::BufferBindingType::Storage { read_only })
+        }));
+        let layout = self
+            .device
+            .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
+        let pipeline_layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label,
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: 0,
+        });
+        let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label,
+            source: wgpu::ShaderSource::Wgsl(kernel.source().into()),
+        });
+        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label,
+            layout: Some(&pipeline_layout),
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions {
+                // Every workgroup variable is written before it is read.
+                zero_initialize_workgroup_memory: false,
+                ..Default::default()
+            },
+            cache: None,
+        });
+        Pipeline { pipeline, layout }
+    }
+
+    /// Waits until the queue is empty.
+    ///
+    /// # Errors
+    /// The device was lost.
+    pub fn wait_blocking(&self) -> Result<()> {
+        self.device
+            .poll(wgpu::PollType::wait_indefinitely())
+            .map(|_| ())
+            .map_err(|error| Error::DeviceLost(error.to_string()))
+    }
+
+    /// Shares it.
+    pub fn shared(self) -> Arc<Self> {
+        Arc::new(self)
+    }
+}
+
+/// The value of a future that wgpu completes at once on native backends. In a browser it may still
+/// be pending: the browser's console then has the error.
+fn ready<F: Future>(future: F) -> Option<F::Output> {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut context) {
+        std::task::Poll::Ready(value) => Some(value),
+        std::task::Poll::Pending => None,
+    }
+}
+
+/// What to do on this system to have an adapter.
+pub(crate) fn how_to_get_one(hardware_only: bool) -> String {
+    let kind = if hardware_only { "no hardware adapter was found" } else { "none was found" };
+    let hint = if cfg!(target_os = "linux") {
+        "install the GPU's Vulkan driver, or a software one (Debian, Ubuntu: `apt-get install \
+         mesa-vulkan-drivers`; Fedora: `dnf install mesa-vulkan-drivers`; Arch: `pacman -S vulkan-swrast`)"
+    } else if cfg!(target_os = "macos") {
+        "Metal needs macOS 10.15 or later and cannot be used in every virtual machine"
+    } else if cfg!(target_os = "windows") {
+        "install the GPU's driver with DirectX 12 or Vulkan support"
+    } else {
+        "WebGPU must be available (navigator.gpu)"
+    };
+    format!("{kind}; {hint}. The CPU engine needs none")
+}

@@ -1,0 +1,10 @@
+//! The GPU engine: turns a plan into buffers, pipelines and bind groups once, then encodes ranges
+//! of it into any command encoder, its own or a host's.
+
+mod context;
+mod program;
+mod readback;
+
+pub use context::{Adapter, Gpu, adapters};
+pub use program::GpuProgram;
+pub use readback::Readback;

@@ -1,0 +1,119 @@
+//! One plan, two engines: see [`plan`] for what is executed, [`kernels`] for what it is made of.
+
+pub mod cpu;
+pub mod gpu;
+pub mod groups;
+pub mod kernels;
+pub mod plan;
+mod program;
+pub mod random;
+pub mod state;
+
+pub use program::Program;
+
+use crate::error::Result;
+use gpu::Gpu;
+use std::sync::Arc;
+
+/// Where training runs.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Cpu,
+    CpuF64,
+    Gpu(Arc<Gpu>),
+}
+
+impl Engine {
+    /// A hardware adapter if there is one, else the CPU engine; says in the log which it took.
+    ///
+    /// # Errors
+    /// None at present: the CPU engine is always there.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn auto() -> Result<Self> {
+        pollster::block_on(Self::auto_async())
+    }
+
+    /// [`Engine::auto`] for those who cannot wait, such as browsers.
+    ///
+    /// # Errors
+    /// None at present: the CPU engine is always there.
+    pub async fn auto_async() -> Result<Self> {
+        let engine = match Gpu::open(true).await {
+            Ok(gpu) => Self { kind: Kind::Gpu(gpu.shared()) },
+            Err(error) => {
+                log::info!("{error}");
+                Self::cpu()
+            }
+        };
+        log::info!("engine: {engine}");
+        Ok(engine)
+    }
+
+    /// The best adapter, software drivers included.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be opened.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn gpu() -> Result<Self> {
+        pollster::block_on(Self::gpu_async())
+    }
+
+    /// [`Engine::gpu`] for those who cannot wait, such as browsers.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be opened.
+    pub async fn gpu_async() -> Result<Self> {
+        Ok(Self { kind: Kind::Gpu(Gpu::open(false).await?.shared()) })
+    }
+
+    /// The host's device.
+    pub fn on(device: wgpu::Device, queue: wgpu::Queue) -> Self {
+        Self { kind: Kind::Gpu(Gpu::on(device, queue).shared()) }
+    }
+
+    /// All cores of this machine.
+    pub fn cpu() -> Self {
+        Self { kind: Kind::Cpu }
+    }
+
+    /// All cores, in f64: slower, for checking gradients.
+    pub fn cpu_f64() -> Self {
+        Self { kind: Kind::CpuF64 }
+    }
+
+    /// The device and queue it works on, if it is a GPU engine.
+    pub fn device(&self) -> Option<(&wgpu::Device, &wgpu::Queue)> {
+        match &self.kind {
+            Kind::Gpu(gpu) => Some((gpu.device(), gpu.queue())),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// Bytes of a real number.
+    pub(crate) fn real_bytes(&self) -> usize {
+        if matches!(self.kind, Kind::CpuF64) { 8 } else { 4 }
+    }
+}
+
+impl std::fmt::Display for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let threads = rayon::current_num_threads();
+        match &self.kind {
+            Kind::Cpu => write!(f, "cpu ({threads} threads, f32)"),
+            Kind::CpuF64 => write!(f, "cpu ({threads} threads, f64)"),
+            Kind::Gpu(gpu) => {
+                let info = gpu.device().adapter_info();
+                write!(f, "gpu ({}, {})", info.name, info.backend)
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A method's work as data: a list of kernel calls over named buffers, built once for given
+//! shapes and replayed. Either engine can execute it; neither knows what it computes.
+//!
+//! **Lanes.** The rows of a batch are independent until their gradients are added up, so a plan
+//! cuts a batch into micro-batches and gives each a *lane*: its own copy of every
+//! [`Scope::Lane`] buffer (tape, gradients). The CPU engine runs the lanes on its cores without
+//! a barrier between kernels; a GPU plan has one lane and runs its micro-batches one after the
+//! other. Which micro-batch goes to which lane depends on the shapes only, never on the number
+//! of threads, so the sums come out the same on every machine.
+
+use super::kernels::{Access, KERNELS, Kernel, KernelId, Params, WORDS};
+use crate::error::{Error, Result};
+use std::ops::Range;
+
+/// What a buffer holds. `F32` is the engine's real number: f32, or f64 on the CPU when asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elem {
+    /// Real numbers.
+    F32,
+    /// Unsigned integers.
+    U32,
+}
+
+/// Whether all micro-batches share a buffer or each lane has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// One buffer: weights, data, clocks. Lane calls may only read it.
+    Shared,
+    /// One copy a lane: tapes and gradients.
+    Lane,
+}
+
+/// A buffer's declaration.
+#[derive(Clone, Debug)]
+pub struct BufferDecl {
+    /// Unique within the plan; also its label on the GPU.
+    pub name: String,
+    /// Element type.
+    pub elem: Elem,
+    /// Elements (in one lane).
+    pub len: usize,
+    /// Shared or one a lane.
+    pub scope: Scope,
+}
+
+/// A buffer of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferId(pub(crate) u32);
+
+/// One kernel call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Which kernel.
+    pub kernel: KernelId,
+    /// Its parameters, as the shader's uniform block.
+    pub words: [u32; WORDS],
+    /// Workgroups to dispatch on the GPU.
+    pub grid: [u32; 3],
+    /// The buffers, in the order of the kernel's bindings.
+    pub buffers: Vec<BufferId>,
+    /// The lane it belongs to, or `None` for work on what all lanes share.
+    pub lane: Option<u32>,
+}
+
+impl Call {
+    /// The kernel's entry in the table.
+    pub fn kernel(&self) -> &'static Kernel {
+        &KERNELS[self.kernel as usize]
+    }
+}
+
+/// A list of kernel calls over named buffers. See the module's text.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    lanes: usize,
+    buffers: Vec<BufferDecl>,
+    calls: Vec<Call>,
+    sections: Vec<(String, Range<usize>)>,
+}
+
+impl Plan {
+    /// How many copies there are of each lane buffer.
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// The buffers, indexed by [`BufferId`].
+    pub fn buffers(&self) -> &[BufferDecl] {
+        &self.buffers
+    }
+
+    /// The declaration of one buffer.
+    pub fn buffer(&self, id: BufferId) -> &BufferDecl {
+        &self.buffers[id.0 as usize]
+    }
+
+    /// The calls, in order.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// Looks a buffer up by name.
+    pub fn find(&self, name: &str) -> Option<BufferId> {
+        self.buffers.iter().position(|buffer| buffer.name == name).map(|index| BufferId(index as u32))
+    }
+
+    /// The calls of a named section. Empty if there is no section of that name.
+    pub fn section(&self, name: &str) -> Range<usize> {
+        self.sections.iter().find(|(n, _)| n == name).map_or(0..0, |(_, range)| range.clone())
+    }
+
+    /// The named sections and their calls, in order.
+    pub fn sections(&self) -> &[(String, Range<usize>)] {
+        &self.sections
+    }
+
+    /// Bytes of all buffers, with reals of `real_bytes` bytes each.
+    pub fn bytes(&self, real_bytes: usize) -> u64 {
+        self.buffers
+            .iter()
+            .map(|buffer| {
+                let copies = if buffer.scope == Scope::Lane { self.lanes } else { 1 };
+                let size = if buffer.elem == Elem::F32 { real_bytes } else { 4 };
+                (copies * buffer.len * size) as u64
+            })
+            .sum()
+    }
+}
+
+/// Builds a [`Plan`] and checks, call by call, the rules that make running it safe: every binding
+/// has the kernel's element type, no call has a buffer it writes
+/// twice, and lane calls write lane buffers
+/// only.
+#[derive(Debug)]
+pub struct PlanBuilder {
+    plan: Plan,
+    lane: Option<u32>,
+    open: Vec<(String, usize)>,
+    error: Option<Error>,
+}
+
+impl PlanBuilder {
+    /// An empty plan with so many lanes.
+    pub fn new(lanes: usize) -> Self {
+        let plan = Plan { lanes: lanes.max(1), buffers: Vec::new(), calls: Vec::new(), sections: Vec::new() };
+        Self { plan, lane: None, open: Vec::new(), error: None }
+    }
+
+    fn fail(&mut self, what: String) {
+        self.error.get_or_insert(Error::Plan(what));
+    }
+
+    /// Declares a buffer. Zero-length buffers get one element, as bindings cannot be empty.
+    pub fn buffer(&mut self, name: impl Into<String>, elem: Elem, len: usize, scope: Scope) -> BufferId {
+        let name = name.into();
+        if self.plan.find(&name).is_some() {
+            self.fail(format!("buffer `{name}` is declared twice"));
+        }
+        let id = BufferId(self.plan.buffers.len() as u32);
+        self.plan.buffers.push(BufferDecl { name, elem, len: len.max(1), scope });
+        id
+    }
+
+    /// Following calls belong to this lane (`None`: to all).
+    pub fn lane(&mut self, lane: Option<usize>) {
+        if lane.is_some_and(|lane| lane >= self.plan.lanes) {
+            self.fail(format!("lane {lane:?} of {}", self.plan.lanes));
+        }
+        self.lane = lane.map(|lane| lane as u32);
+    }
+
+    /// Opens a named section; sections may nest.
+    pub fn begin(&mut self, name: impl Into<String>) {
+        self.open.push((name.into(), self.plan.calls.len()));
+    }
+
+    /// Closes the section opened last.
+    pub fn end(&mut self) {
+        match self.open.pop() {
+            Some((name, start)) => self.plan.sections.push((name, start..self.plan.calls.len())),
+            None => self.fail("a section was closed that was never opened".into()),
+        }
+    }
+
+    /// Appends a call.
+    pub fn call<P: Params>(&mut self, params: P, buffers: &[BufferId]) {
+        let kernel = &KERNELS[P::ID as usize];
+        if buffers.len() != kernel.bindings.len() {
+            let (got, want) = (buffers.len(), kernel.bindings.len());
+            self.fail(format!("{}: {got} buffers for {want} bindings", kernel.name));
+            return;
+        }
+        for (slot, (&id, binding)) in buffers.iter().zip(kernel.bindings).enumerate() {
+            let decl = self.plan.buffer(id);
+            let writes_shared =
+                binding.access != Access::Read && self.lane.is_some() && decl.scope == Scope::Shared;
+            let complaint = if decl.elem != binding.elem {
+                Some("has another element type")
+            } else if writes_shared {
+                Some("is shared, but written in a lane")
+            } else if buffers[..slot].iter().zip(kernel.bindings).any(|(&other, earlier)| {
+                other == id && (earlier.access != Access::Read || binding.access != Access::Read)
+            }) {
+                Some("is bound twice and written")
+            } else {
+                None
+            };
+            if let Some(complaint) = complaint {
+                let what = format!("{}.{}: buffer `{}` {complaint}", kernel.name, binding.name, decl.name);
+                self.fail(what);
+            }
+        }
+        self.plan.calls.push(Call {
+            kernel: P::ID,
+            words: params.words(),
+            grid: params.grid(),
+            buffers: buffers.to_vec(),
+            lane: self.lane,
+        });
+    }
+
+    /// The finished plan.
+    ///
+    /// # Errors
+    /// The first rule that was broken.
+    pub fn finish(mut self) -> Result<Plan> {
+        if let Some((name, _)) = self.open.first() {
+            self.error.get_or_insert(Error::Plan(format!("section `{name}` was never closed")));
+        }
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.plan),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernels::{Advance, Noise};
+    use super::*;
+
+    fn refused(build: impl FnOnce(&mut PlanBuilder)) -> String {
+        let mut builder = PlanBuilder::new(1);
+        build(&mut builder);
+        builder.finish().expect_err("should have been refused").to_string()
+    }
+
+    #[test]
+    fn broken_rules_are_named() {
+        let noise = Noise { rows: 1, steps: 1, actions: 2, pitch: 4, first: 0 };
+        let two = |b: &mut PlanBuilder, scope| {
+            (b.buffer("clock", Elem::U32, 8, Scope::Shared), b.buffer("gumbel", Elem::F32, 4, scope))
+        };
+        assert!(
+            refused(|b| {
+                b.buffer("a", Elem::F32, 1, Scope::Lane);
+                b.buffer("a", Elem::F32, 1, Scope::Lane);
+            })
+            .contains("declared twice")
+        );
+        assert!(
+            refused(|b| {
+                let (clock, _) = two(b, Scope::Lane);
+                b.call(noise, &[clock]);
+            })
+            .contains("1 buffers for 2 bindings")
+        );
+        assert!(
+            refused(|b| {
+                let (clock, gumbel) = two(b, Scope::Lane);
+                b.call(noise, &[gumbel, clock]);
+            })
+            .contains("another element type")
+        );
+        assert!(
+            refused(|b| {
+                let (clock, gumbel) = two(b, Scope::Shared);
+                b.lane(Some(0));
+                b.call(noise, &[clock, gumbel]);
+            })
+            .contains("written in a lane")
+        );
+        assert!(
+            refused(|b| {
+                let (_, gumbel) = two(b, Scope::Shared);
+                let clock = b.find_or_panic("clock");
+                b.call(Advance { what: 1, batches: 1 }, &[clock, gumbel, gumbel]);
+            })
+            .contains("bound twice and written")
+        );
+        assert!(refused(|b| b.begin("step")).contains("never closed"));
+        assert!(refused(|b| b.lane(Some(3))).contains("of 1"));
+    }
+
+    impl PlanBuilder {
+        fn find_or_panic(&self, name: &str) -> BufferId {
+            self.plan.find(name).expect("declared")
+        }
+    }
+}

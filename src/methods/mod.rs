@@ -1,0 +1,3 @@
+//! The methods, one module each.
+
+pub mod nmppg;

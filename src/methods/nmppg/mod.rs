@@ -1,0 +1,18 @@
+//! NM-PPG: non-myopic pathwise policy gradients. The whole acquisition trajectory is relaxed by a
+//! Gumbel-softmax, so the gradient flows through every step of it.
+//!
+//! [`rollout`] builds the forward half of the step's plan, [`backward`] the other; the maths of each
+//! kernel is derived beside its shader.
+
+mod backward;
+mod checkpoint;
+mod config;
+mod layout;
+pub mod replay;
+mod rollout;
+mod trainer;
+
+pub use checkpoint::Checkpoint;
+pub use config::{Config, Rollout, Stage};
+pub use layout::{Layout, Memory, Noise};
+pub use trainer::{Evaluation, Metrics, Trainer, Which};

@@ -1,0 +1,403 @@
+//! One training step from a file: the door through which ports, and our own tests, check that a step
+//! is exact. A case holds the batch, the noise and the weights; the outcome holds the objective, its
+//! parts, the path and every gradient. `assets/golden/README.md` describes both files.
+
+use super::config::{Config, Rollout, Stage};
+use super::layout::Noise;
+use super::trainer::Trainer;
+use crate::data::{Dataset, Split};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::files::write_atomically;
+use crate::nn::{Mlp, Tensors, pitch};
+use crate::problem::{Feature, Problem};
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// A tensor of a case file.
+#[derive(Clone, Debug, PartialEq)]
+struct Tensor {
+    shape: Vec<usize>,
+    values: Vec<f64>,
+}
+
+/// A training step to replay.
+#[derive(Clone, Debug)]
+pub struct Case {
+    data: Dataset,
+    config: Config,
+    stage: Stage,
+    gumbel: Vec<f64>,
+    dropout: Option<[Vec<f64>; 2]>,
+    policy: Vec<Tensors>,
+    predictor: Vec<Tensors>,
+}
+
+/// What a replayed step gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// J, entropy bonus included: batch mean, like the others.
+    pub objective: f64,
+    /// The predictor's loss.
+    pub prediction_loss: f64,
+    /// Expected loss and cost.
+    pub loss_and_cost: f64,
+    /// Entropy over the surviving steps.
+    pub entropy: f64,
+    /// The feature acquired at each step: `[k][B]`.
+    pub path: Vec<u32>,
+    /// ∇J: the policy's gradients, in PyTorch's layout.
+    pub policy: Vec<Tensors>,
+    /// ∇L_pred: the predictor's.
+    pub predictor: Vec<Tensors>,
+    steps: usize,
+    batch: usize,
+    networks: [Mlp; 2],
+    is_f64: bool,
+}
+
+/// The metadata keys of a case.
+const KEYS: [&str; 6] = ["alpha", "k", "tau_hard", "tau_soft", "lambda_ent", "rollout"];
+
+/// Reads a case piece by piece and remembers what was asked for.
+struct Reader {
+    path: PathBuf,
+    tensors: BTreeMap<String, Tensor>,
+    metadata: HashMap<String, String>,
+}
+
+impl Reader {
+    fn fail<T>(&self, what: String) -> Result<T> {
+        Err(Error::file(&self.path, what))
+    }
+
+    fn open(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
+        let bad = |error: safetensors::SafeTensorError| {
+            Error::file(path, format!("not a safetensors file, or cut off: {error}"))
+        };
+        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(bad)?;
+        let mut reader = Self {
+            path: path.to_path_buf(),
+            tensors: BTreeMap::new(),
+            metadata: header.metadata().clone().unwrap_or_default(),
+        };
+        for (name, view) in SafeTensors::deserialize(&bytes).map_err(bad)?.iter() {
+            if name.starts_with("expect.") {
+                continue;
+            }
+            let values = match numbers(&view) {
+                Some(values) => values,
+                None => {
+                    return reader.fail(format!(
+                        "tensor `{name}` has type {:?}; f32, f64, i32 and i64 are read",
+                        view.dtype()
+                    ));
+                }
+            };
+            if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+                let value = values[at];
+                return reader.fail(format!("tensor `{name}`: element {at} is {value}, not a finite number"));
+            }
+            reader.tensors.insert(name.to_string(), Tensor { shape: view.shape().to_vec(), values });
+        }
+        if let Some(key) = reader.metadata.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return reader.fail(format!("unknown metadata `{key}`; known are {}", KEYS.join(", ")));
+        }
+        Ok(reader)
+    }
+
+    fn text(&self, key: &str) -> Result<&str> {
+        match self.metadata.get(key) {
+            Some(text) => Ok(text),
+            None => self.fail(format!("metadata `{key}` is missing")),
+        }
+    }
+
+    fn number<N: std::str::FromStr>(&self, key: &str) -> Result<N> {
+        let text = self.text(key)?;
+        text.parse().or_else(|_| self.fail(format!("metadata `{key}` is `{text}`, not a number that fits")))
+    }
+
+    /// Takes an optional tensor with so many dimensions.
+    fn maybe(&mut self, name: &str, dimensions: usize) -> Result<Option<Tensor>> {
+        match self.tensors.remove(name) {
+            Some(tensor) if tensor.shape.len() != dimensions => self.fail(format!(
+                "tensor `{name}` has shape {:?}, but {dimensions} dimension(s) are needed",
+                tensor.shape
+            )),
+            other => Ok(other),
+        }
+    }
+
+    fn take(&mut self, name: &str, dimensions: usize) -> Result<Tensor> {
+        match self.maybe(name, dimensions)? {
+            Some(tensor) => Ok(tensor),
+            None => self.fail(format!("tensor `{name}` is missing")),
+        }
+    }
+
+    fn expect(&self, name: &str, tensor: Tensor, shape: &[usize]) -> Result<Vec<f64>> {
+        if tensor.shape != shape {
+            return self.fail(format!("tensor `{name}` has shape {:?}, expected {shape:?}", tensor.shape));
+        }
+        Ok(tensor.values)
+    }
+
+    fn shaped(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f64>> {
+        let tensor = self.take(name, shape.len())?;
+        self.expect(name, tensor, shape)
+    }
+
+    /// A network's tensors and the widths of its hidden layers. `outputs`: `None` if its own last
+    /// bias decides.
+    fn network(
+        &mut self,
+        name: &str,
+        inputs: usize,
+        outputs: Option<usize>,
+    ) -> Result<([usize; 2], Vec<Tensors>)> {
+        let mut widths = vec![inputs];
+        let mut tensors = Vec::new();
+        for layer in 0..3 {
+            let bias_name = format!("{name}.{layer}.bias");
+            let bias = self.take(&bias_name, 1)?;
+            let width = outputs.filter(|_| layer == 2).unwrap_or(bias.values.len());
+            if width == 0 {
+                return self.fail(format!("tensor `{bias_name}` is empty"));
+            }
+            let bias = self.expect(&bias_name, bias, &[width])?;
+            let weight = self.shaped(&format!("{name}.{layer}.weight"), &[width, widths[layer]])?;
+            widths.push(width);
+            tensors.push(Tensors { weight, bias });
+        }
+        Ok(([widths[1], widths[2]], tensors))
+    }
+}
+
+fn numbers(view: &TensorView<'_>) -> Option<Vec<f64>> {
+    let data = view.data();
+    let four = data.chunks_exact(4).map(|b| [b[0], b[1], b[2], b[3]]);
+    let eight = data.chunks_exact(8).map(|b| [b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
+    match view.dtype() {
+        Dtype::F32 => Some(four.map(|b| f32::from_le_bytes(b).into()).collect()),
+        Dtype::I32 => Some(four.map(|b| i32::from_le_bytes(b).into()).collect()),
+        Dtype::F64 => Some(eight.map(f64::from_le_bytes).collect()),
+        Dtype::I64 => Some(eight.map(|b| i64::from_le_bytes(b) as f64).collect()),
+        _ => None,
+    }
+}
+
+/// An index: what is negative or too large becomes one that no check accepts.
+fn index(value: f64) -> u32 {
+    if (0.0..4e9).contains(&value) { value as u32 } else { value as i64 as i32 as u32 }
+}
+
+impl Case {
+    /// Reads a case.
+    ///
+    /// # Errors
+    /// A file that is not one, a tensor or metadata that is missing, unknown or of a wrong shape, a
+    /// value that is not finite, a label, group, cost or horizon out of range.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let mut reader = Reader::open(path)?;
+        Self::read(&mut reader).map_err(|error| match error {
+            Error::File { .. } => error,
+            other => Error::file(path, other.to_string()),
+        })
+    }
+
+    fn read(r: &mut Reader) -> Result<Self> {
+        let x = r.take("x", 2)?;
+        let (batch, columns) = (x.shape[0], x.shape[1]);
+        let cost = r.take("cost", 1)?.values;
+        let features = cost.len();
+        let group_of_column: Vec<u32> = match r.maybe("group_of_column", 1)? {
+            Some(groups) => r.expect("group_of_column", groups, &[columns])?.into_iter().map(index).collect(),
+            None if columns == features => (0..columns as u32).collect(),
+            None => {
+                return r.fail(format!(
+                    "`x` has {columns} columns but `cost` {features} features: \
+                     `group_of_column` must say which column belongs to which feature"
+                ));
+            }
+        };
+        let steps: usize = r.number("k")?;
+        let (alpha, tau_hard) = (r.number("alpha")?, r.number("tau_hard")?);
+        let stage = Stage { tau_soft: r.number("tau_soft")?, lambda: r.number("lambda_ent")? };
+        stage.check()?;
+        let rollout = match r.text("rollout")? {
+            "st" => Rollout::StraightThrough,
+            "soft" => Rollout::Soft,
+            other => {
+                return r.fail(format!("metadata `rollout` is `{other}`, but it must be `st` or `soft`"));
+            }
+        };
+        let inputs = columns + features;
+        let (policy_hidden, policy) = r.network("policy", inputs, Some(features + 1))?;
+        let (predictor_hidden, predictor) = r.network("predictor", inputs, None)?;
+        let classes = predictor[2].bias.len();
+
+        let features_list =
+            cost.iter().enumerate().map(|(i, &cost)| Feature { name: format!("x{}", i + 1), cost });
+        let class_names = (0..classes).map(|class| class.to_string()).collect();
+        let mut problem = Problem::new(features_list.collect(), group_of_column, class_names)?;
+        if let Some(weights) = r.maybe("class_weight", 1)? {
+            problem = problem.with_class_weights(weights.values)?;
+        }
+        let labels = r.shaped("y", &[batch])?;
+        let train = Split {
+            x: x.values.iter().map(|&value| value as f32).collect(),
+            y: labels.into_iter().map(index).collect(),
+        };
+        let config = Config {
+            alpha,
+            horizon: Some(steps),
+            policy_hidden,
+            predictor_hidden,
+            batch,
+            tau_hard,
+            rollout,
+            // The multipliers are the file's; the rate only says that there are some.
+            dropout: if r.tensors.contains_key("dropout.0") || r.tensors.contains_key("dropout.1") {
+                0.5
+            } else {
+                0.0
+            },
+            memory_budget: u64::MAX,
+            ..Config::default()
+        };
+        config.check(&problem)?;
+        let gumbel = r.shaped("gumbel", &[steps, batch, features + 1])?;
+        let dropout = if config.dropout > 0.0 {
+            Some([
+                r.shaped("dropout.0", &[steps + 1, batch, predictor_hidden[0]])?,
+                r.shaped("dropout.1", &[steps + 1, batch, predictor_hidden[1]])?,
+            ])
+        } else {
+            None
+        };
+        if let Some(name) = r.tensors.keys().next() {
+            return r.fail(format!("unknown tensor `{name}`"));
+        }
+        let data = Dataset::new(problem, train, Split::default(), Split::default())?;
+        Ok(Self { data, config, stage, gumbel, dropout, policy, predictor })
+    }
+
+    /// Puts the case on an engine, everything but the step done.
+    ///
+    /// # Errors
+    /// The engine has too little memory, or refuses something.
+    pub fn prepare(&self, engine: &Engine) -> Result<Trainer> {
+        let mut trainer = Trainer::with_noise(engine, &self.data, self.config.clone(), Noise::Given)?;
+        trainer.set_stage(self.stage)?;
+        let layout = trainer.layout().clone();
+        let actions = layout.sizes.features + 1;
+        let program = trainer.program_mut();
+        program.write(layout.policy.values, 0, &layout.policy.mlp.pack(&self.policy));
+        program.write(layout.predictor.values, 0, &layout.predictor.mlp.pack(&self.predictor));
+        program.write(layout.gumbel, 0, &padded(&self.gumbel, actions));
+        for (layer, multipliers) in self.dropout.iter().flatten().enumerate() {
+            program.write(
+                layout.dropout[layer],
+                0,
+                &padded(multipliers, self.config.predictor_hidden[layer]),
+            );
+        }
+        Ok(trainer)
+    }
+
+    /// Replays the step on an engine.
+    ///
+    /// # Errors
+    /// The engine has too little memory or refuses something, or a result is not a finite number.
+    pub fn run_blocking(&self, engine: &Engine) -> Result<Outcome> {
+        let mut trainer = self.prepare(engine)?;
+        trainer.run("micro.0", 1);
+        let layout = trainer.layout().clone();
+        let metrics = trainer.metrics_blocking()?;
+        let program = trainer.program();
+        let (policy, predictor) = (layout.policy, layout.predictor);
+        let outcome = Outcome {
+            objective: metrics.objective,
+            prediction_loss: metrics.prediction_loss,
+            loss_and_cost: metrics.loss_and_cost,
+            entropy: metrics.entropy,
+            path: program.read_words_blocking(layout.path)?,
+            policy: policy.mlp.unpack(&program.read_blocking(policy.grad)?),
+            predictor: predictor.mlp.unpack(&program.read_blocking(predictor.grad)?),
+            steps: layout.sizes.steps,
+            batch: layout.sizes.batch,
+            networks: [policy.mlp, predictor.mlp],
+            is_f64: engine.real_bytes() == 8,
+        };
+        match outcome.tensors().into_iter().find(|(_, _, values)| values.iter().any(|v| !v.is_finite())) {
+            Some((name, ..)) => Err(Error::Data(format!("the step's `{name}` is not a finite number"))),
+            None => Ok(outcome),
+        }
+    }
+}
+
+/// Rows of a width, padded with zeros to its pitch.
+fn padded(values: &[f64], width: usize) -> Vec<f64> {
+    let padding = pitch(width) - width;
+    values
+        .chunks_exact(width)
+        .flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(0.0, padding)))
+        .collect()
+}
+
+impl Outcome {
+    /// Every real tensor: name, shape, values.
+    pub fn tensors(&self) -> Vec<(String, Vec<usize>, Vec<f64>)> {
+        let scalar = |name: &str, value| (name.to_string(), vec![1], vec![value]);
+        let mut tensors = vec![
+            scalar("J_ent", self.objective),
+            scalar("L_pred", self.prediction_loss),
+            scalar("G", self.loss_and_cost),
+            scalar("H", self.entropy),
+        ];
+        let networks = [("policy", &self.policy), ("predictor", &self.predictor)];
+        for ((name, gradients), mlp) in networks.into_iter().zip(&self.networks) {
+            for ((i, gradient), layer) in gradients.iter().enumerate().zip(&mlp.layers) {
+                let weight = format!("grad.{name}.{i}.weight");
+                tensors.push((weight, vec![layer.outputs, layer.inputs], gradient.weight.clone()));
+                tensors.push((format!("grad.{name}.{i}.bias"), vec![layer.outputs], gradient.bias.clone()));
+            }
+        }
+        tensors
+    }
+
+    /// Writes the outcome to a file, under a temporary name first. Reals are f64 if the engine was.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let bad = |error: safetensors::SafeTensorError| Error::file(path, error.to_string());
+        let dtype = if self.is_f64 { Dtype::F64 } else { Dtype::F32 };
+        let mut buffers: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = self
+            .tensors()
+            .into_iter()
+            .map(|(name, shape, values)| {
+                let bytes = if self.is_f64 {
+                    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+                } else {
+                    values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect()
+                };
+                (name, dtype, shape, bytes)
+            })
+            .collect();
+        let path_bytes = self.path.iter().flat_map(|&feature| (feature as i32).to_le_bytes()).collect();
+        buffers.push(("path".into(), Dtype::I32, vec![self.steps, self.batch], path_bytes));
+        let views = buffers
+            .iter()
+            .map(|(name, dtype, shape, bytes)| {
+                Ok((name, TensorView::new(*dtype, shape.clone(), bytes).map_err(bad)?))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        write_atomically(path, &safetensors::serialize(views, None).map_err(bad)?)
+    }
+}

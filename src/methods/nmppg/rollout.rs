@@ -1,0 +1,341 @@
+//! Forward: the rollout of a micro-batch, the warm-up step, and the greedy evaluation.
+
+use super::layout::{Layout, Noise, SplitRange, word};
+use crate::engine::kernels as k;
+use crate::engine::plan::{BufferId, PlanBuilder};
+use crate::engine::state::{advance, hyper, stream};
+use crate::nn::{Operand, pitch};
+
+/// A micro-batch: where it starts in the batch, its instances, and whether its gradients are added
+/// to those of an earlier one of its lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Micro {
+    pub first: usize,
+    pub rows: usize,
+    pub accumulate: bool,
+}
+
+impl Layout {
+    /// The sections `step` (everything) and in it `micro.0`, `micro.1`, …, and `update`.
+    pub(super) fn training_step(&self, b: &mut PlanBuilder) {
+        let s = &self.sizes;
+        b.begin("step");
+        self.each_micro_batch(b, "micro", |b, micro| {
+            self.gather_batch(b, micro);
+            self.rollout(b, micro);
+            self.backward(b, micro);
+        });
+        b.begin("update");
+        self.policy.adam(b, s.lanes, hyper::RATE_POLICY, 0, self.adam_state());
+        self.predictor.adam(b, s.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
+        self.advance(b, advance::POLICY | advance::PREDICTOR);
+        b.end();
+        b.end();
+    }
+
+    /// The section `warm_up`: a step of the predictor alone, on masks drawn feature by feature.
+    pub(super) fn warm_up_step(&self, b: &mut PlanBuilder) {
+        let s = &self.sizes;
+        b.begin("warm_up");
+        self.each_micro_batch(b, "warm_up.micro", |b, micro| {
+            self.gather_batch(b, micro);
+            let (rows, first) = (word(micro.rows), word(micro.first));
+            let relax_pitch = word(pitch(s.features));
+            b.call(
+                k::RandomMask { rows, features: word(s.features), pitch: relax_pitch, first },
+                &[self.clock, self.relax],
+            );
+            self.expand(b, micro.rows, 0, false);
+            self.draw_dropout(b, micro, 1);
+            self.predict(b, micro.rows, micro.rows, Operand::from(self.input));
+            b.call(k::Outcome { rows, steps: 0 }, &[self.scalars, self.losses, self.hyper, self.metrics]);
+            self.warm_up_backward(b, micro);
+        });
+        self.predictor.adam(b, s.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
+        self.advance(b, advance::PREDICTOR);
+        b.end();
+    }
+
+    /// The sections `evaluate.0`, `.1`, `.2`, for the training, validation and test rows: one chunk
+    /// of the split each time they are run.
+    pub(super) fn evaluation(&self, b: &mut PlanBuilder) {
+        for (index, &split) in self.sizes.splits.iter().enumerate() {
+            b.begin(format!("evaluate.{index}"));
+            for lane in 0..self.sizes.lanes {
+                b.lane(Some(lane));
+                self.greedy_chunk(b, split, lane * self.sizes.evaluation_rows);
+            }
+            b.lane(None);
+            self.advance(b, advance::CHUNK);
+            b.end();
+        }
+    }
+
+    /// Instances of an evaluation chunk.
+    pub(super) fn chunk_rows(&self) -> usize {
+        self.sizes.lanes * self.sizes.evaluation_rows
+    }
+
+    fn each_micro_batch(
+        &self,
+        b: &mut PlanBuilder,
+        name: &str,
+        mut calls: impl FnMut(&mut PlanBuilder, Micro),
+    ) {
+        let lanes = self.sizes.lanes;
+        for (index, (first, rows)) in self.sizes.micro_batches().enumerate() {
+            b.lane(Some(index % lanes));
+            b.begin(format!("{name}.{index}"));
+            calls(b, Micro { first, rows, accumulate: index >= lanes });
+            b.end();
+        }
+        b.lane(None);
+    }
+
+    fn advance(&self, b: &mut PlanBuilder, what: u32) {
+        let batches = word(self.sizes.batches);
+        b.call(k::Advance { what, batches }, &[self.clock, self.powers, self.hyper]);
+    }
+
+    fn gather_batch(&self, b: &mut PlanBuilder, micro: Micro) {
+        let s = &self.sizes;
+        b.call(
+            k::Gather {
+                rows: word(micro.rows),
+                columns: word(s.columns),
+                pitch: word(pitch(s.columns)),
+                first: word(micro.first),
+                batch: word(s.batch),
+                split_start: word(s.splits[0].start),
+                split_len: word(s.splits[0].len),
+                shuffled: u32::from(s.noise == Noise::Drawn),
+            },
+            &[self.clock, self.data_x, self.data_y, self.x, self.y],
+        );
+    }
+
+    fn draw_dropout(&self, b: &mut PlanBuilder, micro: Micro, steps: usize) {
+        let Some(threshold) = self.sizes.dropout else { return };
+        for (layer, stream) in [stream::DROPOUT_1, stream::DROPOUT_2].into_iter().enumerate() {
+            b.call(
+                k::Dropout {
+                    rows: word(micro.rows),
+                    steps: word(steps),
+                    pitch: word(pitch(self.predictor.mlp.layers[layer].outputs)),
+                    first: word(micro.first),
+                    threshold,
+                    stream,
+                },
+                &[self.clock, self.dropout[layer]],
+            );
+        }
+    }
+
+    /// The dense input of both networks at step t.
+    fn expand(&self, b: &mut PlanBuilder, rows: usize, t: usize, nothing_seen: bool) {
+        let s = &self.sizes;
+        b.call(
+            k::Expand {
+                rows: word(rows),
+                step: word(t),
+                columns: word(s.columns),
+                features: word(s.features),
+                x_pitch: word(pitch(s.columns)),
+                relax_pitch: word(pitch(s.features)),
+                input_pitch: word(pitch(s.inputs())),
+                nothing_seen: u32::from(nothing_seen),
+            },
+            &[self.groups, self.x, self.relax, self.input],
+        );
+    }
+
+    /// The predictor's layers after the first, then the losses and their unit gradient, on all rows
+    /// of the tape at once: the predictor never influences the path.
+    fn predict(
+        &self,
+        b: &mut PlanBuilder,
+        batch: usize,
+        rows: usize,
+        dense_input: impl Into<Option<Operand>>,
+    ) {
+        let (net, tape) = (&self.predictor, &self.predictor_tape);
+        if let Some(input) = dense_input.into() {
+            net.forward(b, 0, rows, input, tape.hidden1.into(), self.multipliers(0));
+        }
+        net.forward(b, 1, rows, tape.hidden1.into(), tape.hidden2.into(), self.multipliers(1));
+        net.forward(b, 2, rows, tape.hidden2.into(), tape.logits.into(), None);
+        self.loss(b, batch, rows, tape.logits, self.y, self.losses);
+    }
+
+    fn loss(
+        &self,
+        b: &mut PlanBuilder,
+        batch: usize,
+        rows: usize,
+        logits: BufferId,
+        y: BufferId,
+        losses: BufferId,
+    ) {
+        let s = &self.sizes;
+        b.call(
+            k::Loss {
+                rows: word(rows),
+                batch: word(batch),
+                classes: word(s.classes),
+                pitch: word(pitch(s.classes)),
+                weights: word(s.features),
+            },
+            &[logits, y, self.costs, losses],
+        );
+    }
+
+    fn rollout(&self, b: &mut PlanBuilder, micro: Micro) {
+        let s = &self.sizes;
+        let rows = micro.rows;
+        let (policy, tape) = (&self.policy, &self.policy_tape);
+        if s.noise == Noise::Drawn {
+            b.call(
+                k::Noise {
+                    rows: word(rows),
+                    steps: word(s.steps),
+                    actions: word(s.features + 1),
+                    pitch: word(pitch(s.features + 1)),
+                    first: word(micro.first),
+                },
+                &[self.clock, self.gumbel],
+            );
+            self.draw_dropout(b, micro, s.steps + 1);
+        }
+        for t in 0..s.steps {
+            let at = |buffer| Operand::at(buffer, t * rows);
+            if s.soft {
+                self.expand(b, rows, t, t == 0);
+                policy.forward(b, 0, rows, at(self.input), at(tape.hidden1), None);
+            } else {
+                let io = Embedded { x: self.x, path: self.path, sum: tape.sum, hidden: tape.hidden1 };
+                self.embed(b, policy, io, rows, t..t + 1, None, true);
+            }
+            policy.forward(b, 1, rows, at(tape.hidden1), at(tape.hidden2), None);
+            policy.forward(b, 2, rows, at(tape.hidden2), at(tape.logits), None);
+            b.call(
+                k::Select {
+                    rows: word(rows),
+                    step: word(t),
+                    features: word(s.features),
+                    logit_pitch: word(pitch(s.features + 1)),
+                    relax_pitch: word(pitch(s.features)),
+                    soft: u32::from(s.soft),
+                },
+                &[
+                    tape.logits,
+                    self.gumbel,
+                    self.when,
+                    self.relax,
+                    self.path,
+                    self.scalars,
+                    self.costs,
+                    self.hyper,
+                ],
+            );
+        }
+        let all = (s.steps + 1) * rows;
+        if s.soft {
+            self.expand(b, rows, s.steps, false);
+            self.predict(b, rows, all, Operand::from(self.input));
+        } else {
+            let tape = &self.predictor_tape;
+            let io = Embedded { x: self.x, path: self.path, sum: tape.sum, hidden: tape.hidden1 };
+            self.embed(b, &self.predictor, io, rows, 0..s.steps + 1, self.multipliers(0), true);
+            self.predict(b, rows, all, None);
+        }
+        b.call(
+            k::Outcome { rows: word(rows), steps: word(s.steps) },
+            &[self.scalars, self.losses, self.hyper, self.metrics],
+        );
+    }
+
+    /// A network's first layer under hard masks, for a range of steps.
+    #[allow(clippy::too_many_arguments)]
+    fn embed(
+        &self,
+        b: &mut PlanBuilder,
+        net: &crate::nn::Net,
+        io: Embedded,
+        rows: usize,
+        steps: std::ops::Range<usize>,
+        dropout: Option<BufferId>,
+        tape: bool,
+    ) {
+        let s = &self.sizes;
+        let layer = net.mlp.layers[0];
+        b.call(
+            k::Embed {
+                rows: word(rows),
+                first_step: word(steps.start),
+                steps: word(steps.len()),
+                columns: word(s.columns),
+                features: word(s.features),
+                hidden_pitch: word(pitch(layer.outputs)),
+                x_pitch: word(pitch(s.columns)),
+                weight: word(layer.weight),
+                bias: word(layer.bias),
+                dropout: dropout.is_some() as u32,
+                tape: u32::from(tape),
+            },
+            &[self.groups, io.x, io.path, net.values, dropout.unwrap_or(self.none), io.sum, io.hidden],
+        );
+    }
+
+    fn greedy_chunk(&self, b: &mut PlanBuilder, split: SplitRange, first: usize) {
+        let s = &self.sizes;
+        let (rows, chunk) = (s.evaluation_rows, &self.chunk);
+        b.call(
+            k::Gather {
+                rows: word(rows),
+                columns: word(s.columns),
+                pitch: word(pitch(s.columns)),
+                first: word(first),
+                batch: word(self.chunk_rows()),
+                split_start: word(split.start),
+                split_len: word(split.len),
+                shuffled: 0,
+            },
+            &[self.clock, self.data_x, self.data_y, chunk.x, chunk.y],
+        );
+        let embedded =
+            |[sum, hidden, ..]: [BufferId; 4]| Embedded { x: chunk.x, path: chunk.path, sum, hidden };
+        let [_, hidden1, hidden2, logits] = chunk.policy;
+        for t in 0..s.steps {
+            self.embed(b, &self.policy, embedded(chunk.policy), rows, t..t + 1, None, false);
+            self.policy.forward(b, 1, rows, hidden1.into(), hidden2.into(), None);
+            self.policy.forward(b, 2, rows, hidden2.into(), logits.into(), None);
+            b.call(
+                k::Greedy {
+                    rows: word(rows),
+                    step: word(t),
+                    features: word(s.features),
+                    logit_pitch: word(pitch(s.features + 1)),
+                },
+                &[logits, chunk.when, chunk.path],
+            );
+        }
+        let [_, hidden1, hidden2, logits] = chunk.predictor;
+        self.embed(b, &self.predictor, embedded(chunk.predictor), rows, 0..s.steps + 1, None, false);
+        self.predictor.forward(b, 1, rows, hidden1.into(), hidden2.into(), None);
+        self.predictor.forward(b, 2, rows, hidden2.into(), logits.into(), None);
+        self.loss(b, rows, rows, logits, chunk.y, chunk.losses);
+        b.call(
+            k::Score { rows: word(rows), steps: word(s.steps), features: word(s.features) },
+            &[chunk.losses, chunk.path, chunk.y, self.costs, self.hyper, chunk.metrics],
+        );
+    }
+}
+
+/// What the first layer under hard masks reads and writes.
+#[derive(Clone, Copy)]
+struct Embedded {
+    x: BufferId,
+    path: BufferId,
+    sum: BufferId,
+    hidden: BufferId,
+}

@@ -1,0 +1,80 @@
+//! What the integration tests share: engines to test on, and comparators that can fail.
+#![allow(dead_code)] // each test file uses its part
+
+use querent::Engine;
+
+/// The GPU engine, or `None` where there is no adapter and none is required. With
+/// `QUERENT_GPU=require` a missing adapter is a failure.
+pub fn gpu() -> Option<Engine> {
+    match Engine::gpu() {
+        Ok(engine) => Some(engine),
+        Err(error) if std::env::var("QUERENT_GPU").is_ok_and(|value| value == "require") => {
+            panic!("QUERENT_GPU=require, but: {error}")
+        }
+        Err(error) => {
+            eprintln!("SKIPPED on the GPU: {error}");
+            None
+        }
+    }
+}
+
+/// The engines whose results must agree.
+pub fn engines() -> Vec<(&'static str, Engine)> {
+    let mut engines = vec![("cpu", Engine::cpu())];
+    engines.extend(gpu().map(|engine| ("gpu", engine)));
+    engines
+}
+
+/// The largest difference, relative to the largest magnitude expected. A tensor expected to be all
+/// zero must be all zero; anything that is not finite is infinitely wrong.
+pub fn distance(got: &[f64], expected: &[f64]) -> f64 {
+    if got.len() != expected.len() || got.iter().chain(expected).any(|value| !value.is_finite()) {
+        return f64::INFINITY;
+    }
+    let largest = expected.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+    let difference = got.iter().zip(expected).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+    if difference == 0.0 { 0.0 } else { difference / largest }
+}
+
+/// Where the assets are.
+pub fn assets() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets")
+}
+
+/// A folder of a test's own, removed at the end.
+pub struct TempDir(pub std::path::PathBuf);
+
+impl TempDir {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("querent-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a temporary folder");
+        Self(path)
+    }
+
+    pub fn files(&self) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(&self.0)
+            .expect("lists")
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_comparator_can_fail() {
+    assert_eq!(distance(&[1.0, -2.0], &[1.0, -2.0]), 0.0);
+    assert!((distance(&[1.0, -2.1], &[1.0, -2.0]) - 0.05).abs() < 1e-12);
+    assert_eq!(distance(&[0.0], &[0.0]), 0.0);
+    assert_eq!(distance(&[1e-12], &[0.0]), f64::INFINITY);
+    assert_eq!(distance(&[f64::NAN], &[1.0]), f64::INFINITY);
+    assert_eq!(distance(&[1.0], &[f64::NAN]), f64::INFINITY);
+    assert_eq!(distance(&[1.0], &[1.0, 2.0]), f64::INFINITY);
+}
