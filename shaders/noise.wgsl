@@ -25,7 +25,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let t = tape_row / p.rows;
     let bits = random_bits(STREAM_GUMBEL, p.first + tape_row % p.rows, t, block);
     for (var i = 0u; i < 4u; i++) {
-        let action = block * 4u + i;
+        let action = i * (p.pitch / 4u) + block;
         gumbel[tape_row * p.pitch + action] = select(0.0, gumbel_of(bits[i]), action < p.actions);
     }
 }

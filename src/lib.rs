@@ -25,7 +25,7 @@
 pub mod data;
 pub mod engine;
 mod error;
-mod files;
+pub mod files;
 pub mod methods;
 pub mod nn;
 mod problem;

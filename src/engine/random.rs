@@ -3,16 +3,19 @@
 
 use super::state::stream;
 
+/// Each round's rotations, over and over.
+const ROTATIONS: [[u32; 2]; 8] =
+    [[10, 26], [11, 21], [13, 27], [23, 5], [6, 20], [17, 11], [25, 10], [18, 20]];
+const ROUNDS: usize = 13;
+
 /// Threefry-4x32 with 13 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3").
 pub fn threefry(key: [u32; 4], counter: [u32; 4]) -> [u32; 4] {
-    const ROTATIONS: [[u32; 2]; 8] =
-        [[10, 26], [11, 21], [13, 27], [23, 5], [6, 20], [17, 11], [25, 10], [18, 20]];
     let keys = [key[0], key[1], key[2], key[3], 0x1bd1_1bda ^ key[0] ^ key[1] ^ key[2] ^ key[3]];
     let mut x = counter;
     for (word, &k) in x.iter_mut().zip(&keys) {
         *word = word.wrapping_add(k);
     }
-    for round in 0..13 {
+    for round in 0..ROUNDS {
         if round > 0 && round % 4 == 0 {
             let injection = round / 4;
             for (i, word) in x.iter_mut().enumerate() {
@@ -27,6 +30,39 @@ pub fn threefry(key: [u32; 4], counter: [u32; 4]) -> [u32; 4] {
         x[first] = x[first].rotate_left(a) ^ x[0];
         x[2] = x[2].wrapping_add(x[second]);
         x[second] = x[second].rotate_left(b) ^ x[2];
+    }
+    x
+}
+
+/// How many blocks [`threefry_lanes`] makes at a time: what the widest vectors hold.
+pub const LANES: usize = 16;
+
+/// [`threefry`] on many counters (instance, t, block) at once, word by word: plain loops over the
+/// lanes, which compilers turn into vector code.
+#[inline(always)]
+pub fn threefry_lanes(key: [u32; 4], counters: [[u32; LANES]; 3]) -> [[u32; LANES]; 4] {
+    let keys = [key[0], key[1], key[2], key[3], 0x1bd1_1bda ^ key[0] ^ key[1] ^ key[2] ^ key[3]];
+    let [a, b, c] = counters;
+    let mut x = [a, b, c, [0; LANES]];
+    for (words, &k) in x.iter_mut().zip(&keys) {
+        words.iter_mut().for_each(|word| *word = word.wrapping_add(k));
+    }
+    for round in 0..ROUNDS {
+        if round > 0 && round % 4 == 0 {
+            let injection = round / 4;
+            for (i, words) in x.iter_mut().enumerate() {
+                let k = keys[(injection + i) % 5].wrapping_add(if i == 3 { injection as u32 } else { 0 });
+                words.iter_mut().for_each(|word| *word = word.wrapping_add(k));
+            }
+        }
+        let [r0, r1] = ROTATIONS[round % 8];
+        let (first, second) = if round % 2 == 0 { (1, 3) } else { (3, 1) };
+        for lane in 0..LANES {
+            x[0][lane] = x[0][lane].wrapping_add(x[first][lane]);
+            x[first][lane] = x[first][lane].rotate_left(r0) ^ x[0][lane];
+            x[2][lane] = x[2][lane].wrapping_add(x[second][lane]);
+            x[second][lane] = x[second][lane].rotate_left(r1) ^ x[2][lane];
+        }
     }
     x
 }
@@ -46,6 +82,12 @@ impl Source {
     /// For a seed, a use of randomness and a step.
     pub fn new(seed: u64, stream: u32, step: u32) -> Self {
         Self { key: [seed as u32, (seed >> 32) as u32, stream, step] }
+    }
+
+    /// Many blocks at once: see [`threefry_lanes`].
+    #[inline(always)]
+    pub fn lanes(&self, counters: [[u32; LANES]; 3]) -> [[u32; LANES]; 4] {
+        threefry_lanes(self.key, counters)
     }
 
     /// 128 bits for a block of an instance's step t.
@@ -110,6 +152,18 @@ mod tests {
             ),
             [0x4aa7_1d8f, 0x7347_38c2, 0x431f_c6a8, 0xae6d_ebf1]
         );
+    }
+
+    #[test]
+    fn lanes_are_the_same_bits_as_single_blocks() {
+        let source = Source::new(0x1234_5678_9abc_def0, 3, 77);
+        let counters: [[u32; LANES]; 3] =
+            std::array::from_fn(|word| std::array::from_fn(|lane| (lane * 31 + word * 1_000_003) as u32));
+        let all = source.lanes(counters);
+        for lane in 0..LANES {
+            let one = source.bits(counters[0][lane], counters[1][lane], counters[2][lane]);
+            assert_eq!(one, std::array::from_fn(|word| all[word][lane]));
+        }
     }
 
     #[test]

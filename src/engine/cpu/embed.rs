@@ -6,18 +6,21 @@ use super::real::Real;
 use crate::engine::groups::Groups;
 use crate::engine::kernels::{Embed, EmbedGrad, EmbedSuffix};
 
+#[inline(always)]
 fn add_scaled<T: Real>(to: &mut [T], scale: T, row: &[T]) {
     for (to, &value) in to.iter_mut().zip(row) {
         *to += scale * value;
     }
 }
 
+#[inline(always)]
 fn add<T: Real>(to: &mut [T], row: &[T]) {
     for (to, &value) in to.iter_mut().zip(row) {
         *to += value;
     }
 }
 
+#[inline(always)]
 pub fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
     let (groups, x, path) = (args.words(), args.reals(), args.words());
     let (weights, multiplier) = (args.reals(), args.reals());
@@ -54,6 +57,7 @@ pub fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
     }
 }
 
+#[inline(always)]
 pub fn embed_suffix<T: Real>(p: &EmbedSuffix, mut args: Args<T>) {
     let grad_hidden = args.reals_mut();
     let block = p.rows as usize * p.pitch as usize;
@@ -63,6 +67,7 @@ pub fn embed_suffix<T: Real>(p: &EmbedSuffix, mut args: Args<T>) {
     }
 }
 
+#[inline(always)]
 pub fn embed_grad<T: Real>(p: &EmbedGrad, mut args: Args<T>) {
     let (groups, x, when) = (args.words(), args.reals(), args.words());
     let (suffix, grad) = (args.reals(), args.reals_mut());

@@ -6,6 +6,7 @@ use crate::engine::kernels::Gather;
 use crate::engine::random::Shuffle;
 use crate::engine::state::{NO_LABEL, clock};
 
+#[inline(always)]
 pub fn gather<T: Real>(p: &Gather, mut args: Args<T>) {
     let (clock, data_x, data_y) = (args.words(), args.reals(), args.words());
     let (x, y) = (args.reals_mut(), args.words_mut());

@@ -6,6 +6,7 @@ use super::matmul::{Shape, matmul};
 use super::real::Real;
 use crate::engine::kernels::{BiasGrad, Linear, LinearGradInput, LinearGradWeight};
 
+#[inline(always)]
 pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
     let (x, weights, multiplier, y) = (args.reals(), args.reals(), args.reals(), args.reals_mut());
     let (rows, inputs, outputs) = (p.rows as usize, p.inputs_pitch as usize, p.outputs_pitch as usize);
@@ -37,6 +38,7 @@ pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
     }
 }
 
+#[inline(always)]
 pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
     let (dy, weights, hidden) = (args.reals(), args.reals(), args.reals());
     let (multiplier, dx) = (args.reals(), args.reals_mut());
@@ -54,9 +56,7 @@ pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
     if p.gate != 0 {
         let at = p.hidden_row as usize * inputs;
         for (dx, &h) in dx.iter_mut().zip(&hidden[at..]) {
-            if h <= T::ZERO {
-                *dx = T::ZERO;
-            }
+            *dx = if h > T::ZERO { *dx } else { T::ZERO };
         }
         if p.dropout != 0 {
             for (dx, &m) in dx.iter_mut().zip(&multiplier[at..]) {
@@ -66,6 +66,7 @@ pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
     }
 }
 
+#[inline(always)]
 pub fn linear_grad_weight<T: Real>(p: &LinearGradWeight, mut args: Args<T>) {
     let (x, dy, grad) = (args.reals(), args.reals(), args.reals_mut());
     let (rows, inputs, outputs) = (p.rows as usize, p.inputs_pitch as usize, p.outputs_pitch as usize);
@@ -79,6 +80,7 @@ pub fn linear_grad_weight<T: Real>(p: &LinearGradWeight, mut args: Args<T>) {
     );
 }
 
+#[inline(always)]
 pub fn bias_grad<T: Real>(p: &BiasGrad, mut args: Args<T>) {
     let (dy, grad) = (args.reals(), args.reals_mut());
     let pitch = p.pitch as usize;

@@ -5,6 +5,7 @@ use super::real::Real;
 use crate::engine::kernels::Loss;
 use crate::engine::state::{NO_LABEL, losses};
 
+#[inline(always)]
 pub fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
     let (logits, y, costs, out) = (args.reals_mut(), args.words(), args.reals(), args.reals_mut());
     let (classes, pitch) = (p.classes as usize, p.pitch as usize);

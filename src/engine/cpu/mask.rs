@@ -7,6 +7,7 @@ use crate::engine::groups::Groups;
 use crate::engine::kernels::{Expand, MaskCarry, MaskGrad};
 use crate::engine::state::scalars;
 
+#[inline(always)]
 pub fn expand<T: Real>(p: &Expand, mut args: Args<T>) {
     let (groups, x, relax, input) = (args.words(), args.reals(), args.reals(), args.reals_mut());
     let groups = Groups::new(groups, p.features, p.columns);
@@ -29,12 +30,14 @@ pub fn expand<T: Real>(p: &Expand, mut args: Args<T>) {
 }
 
 /// ∂/∂m_j = Σ_{columns i of j} din_i x_i + din_{columns + j}.
+#[inline(always)]
 fn through_input<T: Real>(groups: &Groups, columns: usize, feature: usize, grad_input: &[T], x: &[T]) -> T {
     groups.columns_of(feature).iter().fold(grad_input[columns + feature], |total, &column| {
         total + grad_input[column as usize] * x[column as usize]
     })
 }
 
+#[inline(always)]
 pub fn mask_grad<T: Real>(p: &MaskGrad, mut args: Args<T>) {
     let (groups, x, grad_input, grad_mask) = (args.words(), args.reals(), args.reals(), args.reals_mut());
     let groups = Groups::new(groups, p.features, p.columns);
@@ -48,6 +51,7 @@ pub fn mask_grad<T: Real>(p: &MaskGrad, mut args: Args<T>) {
     }
 }
 
+#[inline(always)]
 pub fn mask_carry<T: Real>(p: &MaskCarry, mut args: Args<T>) {
     let (groups, x, grad_input, relax) = (args.words(), args.reals(), args.reals(), args.reals());
     let (tape, loss_mask_grad, mask_grad) = (args.reals(), args.reals(), args.reals_mut());

@@ -5,6 +5,7 @@ use super::real::Real;
 use crate::engine::kernels::{Outcome, Score};
 use crate::engine::state::{NO_LABEL, hyper, losses, scalars};
 
+#[inline(always)]
 pub fn outcome<T: Real>(p: &Outcome, mut args: Args<T>) {
     let (tape, losses, hyper, metrics) = (args.reals(), args.reals(), args.reals(), args.reals_mut());
     let (rows, steps) = (p.rows as usize, p.steps as usize);
@@ -31,6 +32,7 @@ pub fn outcome<T: Real>(p: &Outcome, mut args: Args<T>) {
     }
 }
 
+#[inline(always)]
 pub fn score<T: Real>(p: &Score, mut args: Args<T>) {
     let (losses, path, y) = (args.reals(), args.words(), args.words());
     let (costs, hyper, metrics) = (args.reals(), args.reals(), args.reals_mut());

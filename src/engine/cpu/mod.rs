@@ -132,7 +132,7 @@ impl<T: Real> CpuProgram<T> {
     /// Runs a range of the plan's calls and returns when they are done. Calls of different lanes
     /// run at the same time; each lane's own run in order.
     pub fn run(&mut self, range: Range<usize>) {
-        let buffers = Buffers { plan: &self.plan, storage: &self.storage };
+        let buffers = Buffers { plan: &self.plan, storage: &self.storage, arch: pulp::Arch::new() };
         let calls = &self.plan.calls()[range];
         let mut at = 0;
         while at < calls.len() {
@@ -159,6 +159,7 @@ impl<T: Real> CpuProgram<T> {
 struct Buffers<'a, T> {
     plan: &'a Plan,
     storage: &'a [Storage<T>],
+    arch: pulp::Arch,
 }
 
 impl<T: Real> Buffers<'_, T> {
@@ -192,11 +193,27 @@ impl<T: Real> Buffers<'_, T> {
                 }
             };
         }
-        twin(call, Args::new(slots));
+        self.arch.dispatch(Twin { call, args: Args::new(slots) });
     }
 }
 
-/// Runs a call's twin.
+/// A call with its buffers. Run through `pulp`, its twin is compiled for several instruction sets and
+/// the best one this machine has is taken; that is why twins are inlined.
+struct Twin<'a, T> {
+    call: &'a Call,
+    args: Args<'a, T>,
+}
+
+impl<T: Real> pulp::WithSimd for Twin<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        twin(self.call, self.args);
+    }
+}
+
+#[inline(always)]
 fn twin<T: Real>(call: &Call, args: Args<T>) {
     macro_rules! twins {
         ($($id:ident => $twin:path,)*) => {

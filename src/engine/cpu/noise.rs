@@ -3,46 +3,77 @@
 use super::args::Args;
 use super::real::Real;
 use crate::engine::kernels::{Dropout, Noise, RandomMask};
-use crate::engine::random::{Source, unit};
+use crate::engine::random::{LANES, Source};
 use crate::engine::state::{clock, stream};
 
 fn source(clock: &[u32], stream: u32) -> Source {
     Source::new(clock::seed(clock), stream, clock[clock::STEP])
 }
 
+/// Sixteen blocks at a time, counted through all rows of the tape.
+#[inline(always)]
 pub fn noise<T: Real>(p: &Noise, mut args: Args<T>) {
     let (clock, gumbel) = (args.words(), args.reals_mut());
     let source = source(clock, stream::GUMBEL);
-    let pitch = p.pitch as usize;
-    for (tape_row, row) in gumbel.chunks_exact_mut(pitch).take((p.rows * p.steps) as usize).enumerate() {
-        let (t, instance) = (tape_row as u32 / p.rows, p.first + tape_row as u32 % p.rows);
-        for (block, values) in row.chunks_exact_mut(4).enumerate() {
-            let bits = source.bits(instance, t, block as u32);
-            for (i, (value, bits)) in values.iter_mut().zip(bits).enumerate() {
-                let live = block * 4 + i < p.actions as usize;
-                *value = if live { -(-T::of(unit(bits)).ln()).ln() } else { T::ZERO };
+    let (pitch, actions) = (p.pitch as usize, p.actions as usize);
+    let blocks = pitch / 4;
+    let total = (p.rows * p.steps) as usize * blocks;
+    let mut place = [(0, 0); LANES];
+    for start in (0..total).step_by(LANES) {
+        let mut counters = [[0; LANES]; 3];
+        for (lane, place) in place.iter_mut().enumerate() {
+            let (tape_row, block) = ((start + lane) / blocks, (start + lane) % blocks);
+            *place = (tape_row, block);
+            counters[0][lane] = p.first + tape_row as u32 % p.rows;
+            counters[1][lane] = tape_row as u32 / p.rows;
+            counters[2][lane] = block as u32;
+        }
+        let bits = source.lanes(counters);
+        for (word, bits) in bits.iter().enumerate() {
+            let mut values = [T::ZERO; LANES];
+            for (value, &bits) in values.iter_mut().zip(bits) {
+                *value = -(-unit_real::<T>(bits).ln()).ln();
+            }
+            for (&(tape_row, block), &value) in place.iter().zip(&values).take(total - start) {
+                let action = word * blocks + block;
+                gumbel[tape_row * pitch + action] = if action < actions { value } else { T::ZERO };
             }
         }
     }
 }
 
+/// [`unit`](crate::engine::random::unit) in the engine's precision, in which it is exact.
+#[inline(always)]
+fn unit_real<T: Real>(bits: u32) -> T {
+    (T::count(bits >> 9) + T::of(0.5)) * T::of(1.0 / 8_388_608.0)
+}
+
+#[inline(always)]
 pub fn dropout<T: Real>(p: &Dropout, mut args: Args<T>) {
     let (clock, multiplier) = (args.words(), args.reals_mut());
     let source = source(clock, p.stream);
     let pitch = p.pitch as usize;
+    let blocks = pitch.div_ceil(8);
     let keep = T::of(65536.0) / T::count(65536 - p.threshold);
     for (tape_row, row) in multiplier.chunks_exact_mut(pitch).take((p.rows * p.steps) as usize).enumerate() {
         let (t, instance) = (tape_row as u32 / p.rows, p.first + tape_row as u32 % p.rows);
-        for (block, values) in row.chunks_mut(8).enumerate() {
-            let bits = source.bits(instance, t, block as u32);
-            for (i, value) in values.iter_mut().enumerate() {
-                let draw = bits[i / 2] >> (16 * (i % 2)) & 0xffff;
-                *value = if draw >= p.threshold { keep } else { T::ZERO };
+        for start in (0..blocks).step_by(LANES) {
+            let mut block = [0; LANES];
+            block.iter_mut().zip(start as u32..).for_each(|(block, index)| *block = index);
+            let bits = source.lanes([[instance; LANES], [t; LANES], block]);
+            for draw in 0..8 {
+                let at = draw * blocks + start;
+                let live = LANES.min(blocks - start).min(pitch.saturating_sub(at));
+                let shift = 16 * (draw % 2);
+                for (value, bits) in row[at.min(pitch)..][..live].iter_mut().zip(&bits[draw / 2]) {
+                    *value = if bits >> shift & 0xffff >= p.threshold { keep } else { T::ZERO };
+                }
             }
         }
     }
 }
 
+#[inline(always)]
 pub fn random_mask<T: Real>(p: &RandomMask, mut args: Args<T>) {
     let (clock, relax) = (args.words(), args.reals_mut());
     let source = source(clock, stream::MASK);

@@ -6,11 +6,13 @@ use crate::engine::kernels::{Greedy, Select, SelectGrad};
 use crate::engine::state::{NEVER, hyper, losses, scalars};
 
 /// The largest of the unblocked values, and the sum of exp(value − largest).
+#[inline(always)]
 fn softmax_mass<T: Real>(values: impl Iterator<Item = T> + Clone) -> (T, T) {
     let top = values.clone().fold(T::BLOCKED, T::larger);
     (top, values.map(|value| (value - top).exp_down()).sum())
 }
 
+#[inline(always)]
 pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
     let (logits, gumbel, when) = (args.reals_mut(), args.reals(), args.words_mut());
     let (relax, path, tape) = (args.reals_mut(), args.words_mut(), args.reals_mut());
@@ -87,6 +89,7 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
     }
 }
 
+#[inline(always)]
 pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
     let (logits, relax, mask_grad) = (args.reals_mut(), args.reals(), args.reals());
     let (tape, losses, costs, hyper) = (args.reals_mut(), args.reals(), args.reals(), args.reals());
@@ -130,6 +133,7 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
     }
 }
 
+#[inline(always)]
 pub fn greedy<T: Real>(p: &Greedy, mut args: Args<T>) {
     let (logits, when, path) = (args.reals(), args.words_mut(), args.words_mut());
     let (rows, features, step) = (p.rows as usize, p.features as usize, p.step as usize);

@@ -36,8 +36,7 @@ impl GpuProgram {
             return Err(Error::Plan(format!("{} lanes, but a GPU plan has one", plan.lanes())));
         }
         let limits = gpu.device().limits();
-        let (binding_limit, buffer_limit) =
-            (u64::from(limits.max_storage_buffer_binding_size), limits.max_buffer_size);
+        let (binding_limit, buffer_limit) = (limits.max_storage_buffer_binding_size, limits.max_buffer_size);
         for decl in plan.buffers() {
             let needed = decl.len as u64 * 4;
             let (name, limit) = if binding_limit < buffer_limit {

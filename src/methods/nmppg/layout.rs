@@ -23,8 +23,8 @@ pub enum Noise {
 const CPU_ROWS: usize = 32;
 /// Most lanes of a plan for the CPU.
 const CPU_LANES: usize = 8;
-/// Instances evaluated at a time on the GPU.
-const GPU_EVALUATION_ROWS: usize = 1024;
+/// Instances evaluated at a time on the GPU, for each of a micro-batch: there is no tape to keep.
+const GPU_EVALUATION: usize = 8;
 
 /// Bytes a configuration takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,9 +281,16 @@ impl Layout {
     }
 
     /// Builds the plan of a run for micro-batches of so many instances.
-    fn with_rows(mut sizes: Sizes, config: &Config, rows: usize, lanes: usize) -> Result<(Self, Plan)> {
+    fn with_rows(
+        mut sizes: Sizes,
+        config: &Config,
+        rows: usize,
+        lanes: usize,
+        evaluation_rows: usize,
+    ) -> Result<(Self, Plan)> {
         sizes.rows = rows;
         sizes.lanes = lanes;
+        sizes.evaluation_rows = evaluation_rows;
         let mut b = PlanBuilder::new(lanes);
         let layout = Self::declare(&mut b, sizes, config);
         layout.training_step(&mut b);
@@ -326,7 +333,7 @@ impl Layout {
             batches: splits[0] / batch,
             rows: 0,
             lanes: 0,
-            evaluation_rows: if on_gpu { GPU_EVALUATION_ROWS.min(most) } else { CPU_ROWS },
+            evaluation_rows: 0,
             splits: splits_at,
             soft: config.rollout == Rollout::Soft,
             dropout: (threshold > 0).then_some(threshold),
@@ -335,16 +342,17 @@ impl Layout {
         let binding_limit = match engine.kind() {
             Kind::Gpu(gpu) => {
                 let limits = gpu.device().limits();
-                u64::from(limits.max_storage_buffer_binding_size).min(limits.max_buffer_size)
+                limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
             }
             _ => u64::MAX,
         };
         // A step replayed from outside is one micro-batch, so that its noise is one tape.
         let whole = on_gpu || noise == Noise::Given;
         let mut rows = if whole { batch } else { CPU_ROWS.min(batch) };
+        let mut lanes = if whole { 1 } else { CPU_LANES.min(batch.div_ceil(rows)) };
         loop {
-            let lanes = if whole { 1 } else { CPU_LANES.min(batch.div_ceil(rows)) };
-            let (layout, plan) = Self::with_rows(sizes.clone(), config, rows, lanes)?;
+            let evaluation_rows = if on_gpu { (rows * GPU_EVALUATION).min(most) } else { rows };
+            let (layout, plan) = Self::with_rows(sizes.clone(), config, rows, lanes, evaluation_rows)?;
             let working = working_bytes(&plan, engine.real_bytes());
             let widest = plan
                 .buffers()
@@ -356,13 +364,15 @@ impl Layout {
             if working <= config.memory_budget && widest <= binding_limit {
                 return Ok((layout, plan));
             }
-            if rows == 1 {
-                return Err(Error::Memory {
-                    needed: working,
-                    budget: config.memory_budget.min(binding_limit),
-                });
+            // Fewer at a time, and when there is only one, smaller ones.
+            if lanes > 1 {
+                lanes = lanes.div_ceil(2);
+            } else if rows > 1 {
+                rows = rows.div_ceil(2);
+            } else {
+                let budget = config.memory_budget.min(binding_limit);
+                return Err(Error::Memory { needed: working, budget });
             }
-            rows = rows.div_ceil(2);
         }
     }
 

@@ -1,7 +1,7 @@
 //! NM-PPG: non-myopic pathwise policy gradients. The whole acquisition trajectory is relaxed by a
 //! Gumbel-softmax, so the gradient flows through every step of it.
 //!
-//! [`rollout`] builds the forward half of the step's plan, [`backward`] the other; the maths of each
+//! `rollout.rs` builds the forward half of the step's plan, `backward.rs` the other; the maths of each
 //! kernel is derived beside its shader.
 
 mod backward;

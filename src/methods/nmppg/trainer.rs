@@ -165,7 +165,8 @@ impl Trainer {
         &self.program
     }
 
-    pub(super) fn program_mut(&mut self) -> &mut Program {
+    /// The same, to change buffers or to run ranges by hand: for tools and tests.
+    pub fn program_mut(&mut self) -> &mut Program {
         &mut self.program
     }
 

@@ -1,0 +1,199 @@
+//! Tier 6: the same seed gives the same bits, a resumed run those of the uninterrupted one, and the
+//! engines stay close to each other.
+
+mod common;
+
+use common::{TempDir, distance, engines};
+use querent::data::{Dataset, synthetic};
+use querent::nmppg::{Checkpoint, Config, Rollout, Stage, Trainer, Which};
+use querent::{Engine, Error};
+
+fn data() -> Dataset {
+    synthetic::syn1(3, [500, 70, 70]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn config() -> Config {
+    Config { policy_hidden: [24, 20], predictor_hidden: [24, 20], batch: 50, seed: 7, ..Config::new(0.02) }
+}
+
+fn trainer(engine: &Engine, config: Config) -> Trainer {
+    let mut trainer = Trainer::new(engine, &data(), config).unwrap_or_else(|error| panic!("{error}"));
+    trainer.set_stage(Stage { tau_soft: 0.5, lambda: 0.01 }).expect("valid");
+    trainer
+}
+
+/// Warm-up, two stages, an evaluation in between: what a run does.
+fn train(trainer: &mut Trainer, from: usize, to: usize) {
+    for step in from..to {
+        if step == 40 {
+            trainer.set_stage(Stage { tau_soft: 0.2, lambda: 0.005 }).expect("valid");
+        }
+        if step % 20 == 0 {
+            trainer.evaluate_blocking(Which::Validation).expect("evaluates");
+        }
+        if step < 20 { trainer.warm_up(1) } else { trainer.steps(1) }
+    }
+}
+
+#[test]
+fn equal_bits_from_the_same_seed_and_after_a_resume() {
+    let folder = TempDir::new("resume");
+    for (name, engine) in engines() {
+        let mut whole = trainer(&engine, config());
+        train(&mut whole, 0, 70);
+        let end = whole.checkpoint_blocking().expect("reads");
+
+        let mut again = trainer(&engine, config());
+        train(&mut again, 0, 70);
+        assert_eq!(again.checkpoint_blocking().expect("reads"), end, "{name}: the same seed");
+
+        let mut first = trainer(&engine, config());
+        train(&mut first, 0, 35);
+        let file = folder.0.join(format!("{name}.safetensors"));
+        first.checkpoint_blocking().and_then(|middle| middle.save(&file)).expect("saves");
+        drop(first);
+        let mut resumed = trainer(&engine, config());
+        resumed.restore(&Checkpoint::load(&file).expect("loads")).expect("fits");
+        train(&mut resumed, 35, 70);
+        assert_eq!(resumed.checkpoint_blocking().expect("reads"), end, "{name}: resumed");
+        assert_eq!(
+            resumed.evaluate_blocking(Which::Test).expect("evaluates"),
+            whole.evaluate_blocking(Which::Test).expect("evaluates"),
+        );
+
+        // The control: another seed, and one step more, give other bits.
+        let mut other = trainer(&engine, Config { seed: 8, ..config() });
+        train(&mut other, 0, 70);
+        assert_ne!(other.checkpoint_blocking().expect("reads"), end, "{name}: another seed");
+        resumed.steps(1);
+        assert_ne!(resumed.checkpoint_blocking().expect("reads"), end, "{name}: a step more");
+    }
+    assert_eq!(folder.files().iter().filter(|name| name.contains("tmp")).count(), 0);
+}
+
+/// The number of threads is no part of the result.
+#[test]
+fn equal_bits_whatever_the_number_of_threads() {
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        pool.install(|| {
+            let mut trainer = trainer(&Engine::cpu(), Config { batch: 200, ..config() });
+            train(&mut trainer, 0, 50);
+            trainer.checkpoint_blocking().expect("reads")
+        })
+    };
+    assert_eq!(run(1), run(3));
+}
+
+/// A path as [step][instance], whatever the lanes of the plan.
+fn path(trainer: &Trainer, steps: usize) -> Vec<Vec<u32>> {
+    let plan = trainer.program().plan();
+    let id = plan.find("path").expect("declared");
+    let all = trainer.program().read_words_blocking(id).expect("reads");
+    let rows = plan.buffer(id).len / steps;
+    let batch = trainer.batch();
+    let micro_rows = |lane: usize| rows.min(batch - lane * rows);
+    (0..steps)
+        .map(|t| {
+            (0..plan.lanes())
+                .flat_map(|lane| {
+                    let n = micro_rows(lane);
+                    all[lane * rows * steps + t * n..][..n].to_vec()
+                })
+                .collect()
+        })
+        .collect()
+}
+
+fn weights(trainer: &Trainer, name: &str) -> Vec<f64> {
+    let id = trainer.program().plan().find(name).expect("declared");
+    trainer.program().read_blocking(id).expect("reads")
+}
+
+#[test]
+fn the_engines_take_the_same_path_and_stay_close() {
+    let Some(gpu) = common::gpu() else { return };
+    let mut cpu = trainer(&Engine::cpu(), config());
+    let mut gpu = trainer(&gpu, config());
+    for step in 1..=10 {
+        cpu.steps(1);
+        gpu.steps(1);
+        if step == 1 {
+            assert_eq!(path(&cpu, 11), path(&gpu, 11), "the first step's path");
+        }
+    }
+    for name in ["policy.values", "predictor.values"] {
+        let apart = distance(&weights(&gpu, name), &weights(&cpu, name));
+        println!("{name}: {apart:.1e} of the largest weight apart after ten steps");
+        // Ten Adam steps of 1e-3 could move weights of up to 0.3 by 3% of the largest.
+        assert!(apart < 2e-4, "{name}: {apart:.1e}");
+        let moved = distance(&weights(&trainer(&Engine::cpu(), config()), name), &weights(&cpu, name));
+        assert!(moved > 20.0 * apart, "{name}: moved only {moved:.1e}: closeness would mean nothing");
+    }
+    let (cpu, gpu) = (cpu.metrics_blocking().expect("finite"), gpu.metrics_blocking().expect("finite"));
+    assert!((cpu.objective - gpu.objective).abs() < 1e-4 * cpu.objective.abs());
+}
+
+/// Splitting a batch into micro-batches does not change its gradient.
+#[test]
+fn micro_batches_give_the_same_step() {
+    for (name, engine) in engines() {
+        for rollout in [Rollout::StraightThrough, Rollout::Soft] {
+            let whole_config = Config { rollout, ..config() };
+            let whole_memory = Trainer::memory(&engine, &data(), &whole_config).expect("fits");
+            // A third of the memory: several micro-batches that do not divide the batch evenly.
+            let tight = Config { memory_budget: whole_memory.working / 3, ..whole_config.clone() };
+            let tight_memory = Trainer::memory(&engine, &data(), &tight).expect("fits");
+            assert!(tight_memory.micro_batches > whole_memory.micro_batches, "{name}: {tight_memory:?}");
+            let (mut a, mut b) = (trainer(&engine, whole_config), trainer(&engine, tight));
+            a.warm_up(2);
+            b.warm_up(2);
+            a.steps(3);
+            b.steps(3);
+            for buffer in ["policy.values", "predictor.values", "policy.mean", "predictor.mean"] {
+                let apart = distance(&weights(&b, buffer), &weights(&a, buffer));
+                assert!(apart < 1e-4, "{name}, {rollout:?}: {buffer} {apart:.1e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn training_learns_and_evaluation_agrees_between_engines() {
+    let Some(gpu) = common::gpu() else { return };
+    let mut cpu = trainer(&Engine::cpu(), config());
+    let mut gpu = trainer(&gpu, config());
+    for which in [Which::Train, Which::Validation, Which::Test] {
+        let (a, b) = (
+            cpu.evaluate_blocking(which).expect("evaluates"),
+            gpu.evaluate_blocking(which).expect("evaluates"),
+        );
+        assert_eq!(a.instances, b.instances);
+        for (x, y) in
+            [(a.objective, b.objective), (a.loss, b.loss), (a.accuracy, b.accuracy), (a.cost, b.cost)]
+        {
+            assert!((x - y).abs() <= 1e-4 * x.abs().max(1.0), "{which:?}: {a:?} against {b:?}");
+        }
+    }
+    let before = cpu.evaluate_blocking(Which::Train).expect("evaluates");
+    cpu.warm_up(300);
+    cpu.steps(300);
+    let after = cpu.evaluate_blocking(Which::Train).expect("evaluates");
+    assert!(after.objective < before.objective, "{before:?} to {after:?}");
+}
+
+#[test]
+fn a_gradient_that_is_not_finite_stops_training_and_names_the_step() {
+    for (name, engine) in engines() {
+        let mut trainer = trainer(&engine, config());
+        trainer.steps(3);
+        trainer.metrics_blocking().expect("finite so far");
+        let id = trainer.program().plan().find("predictor.values").expect("declared");
+        trainer.program_mut().write(id, 0, &[f32::NAN]);
+        trainer.steps(2);
+        match trainer.metrics_blocking() {
+            Err(Error::NonFinite { step: 3 }) => {}
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+#!/bin/sh
+# Runs every test, those of the GPU engine included, from any folder. On Linux these need a Vulkan
+# driver: if there is none, a software one is installed on Debian and Ubuntu.
+#
+#   sh tests/run.sh                        everything
+#   sh tests/run.sh --test golden          arguments go to `cargo test`
+#   QUERENT_GPU=skip sh tests/run.sh       installs nothing; without an adapter, GPU tests are skipped
+set -eu
+
+CDPATH='' cd -- "$(dirname -- "$0")/.."
+
+# With `require`, a test that finds no adapter fails instead of being skipped.
+QUERENT_GPU=${QUERENT_GPU:-require}
+export QUERENT_GPU
+
+# Whether there is a Vulkan driver where the loader looks for its description, and the loader itself.
+has_vulkan() {
+    if [ -n "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ]; then
+        return 0
+    fi
+    if PATH="$PATH:/sbin:/usr/sbin" command -v ldconfig >/dev/null &&
+        ! PATH="$PATH:/sbin:/usr/sbin" ldconfig -p | grep -q 'libvulkan\.so\.1'; then
+        return 1
+    fi
+    for folder in /usr/share /usr/local/share /etc /etc/xdg "${HOME:-}/.local/share" "${HOME:-}/.config"; do
+        for file in "$folder"/vulkan/icd.d/*.json; do
+            if [ -e "$file" ]; then
+                return 0
+            fi
+        done
+    done
+    return 1
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        echo "tests/run.sh: no Vulkan driver; as root, run: apt-get install mesa-vulkan-drivers" >&2
+        exit 1
+    fi
+}
+
+if [ "$QUERENT_GPU" = require ] && [ "$(uname -s)" = Linux ] && ! has_vulkan; then
+    if command -v apt-get >/dev/null; then
+        echo "tests/run.sh: no Vulkan driver; installing the software driver of mesa-vulkan-drivers"
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update
+        as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get -qq install --yes --no-install-recommends mesa-vulkan-drivers >/dev/null
+    else
+        {
+            echo "tests/run.sh: no Vulkan driver. Install your GPU's, or a software one"
+            echo "(Fedora: dnf install mesa-vulkan-drivers; Arch: pacman -S vulkan-swrast),"
+            echo "or set QUERENT_GPU=skip to leave the GPU tests out."
+        } >&2
+        exit 1
+    fi
+fi
+
+# Mesa complains without it.
+if [ -z "${XDG_RUNTIME_DIR:-}" ]; then
+    XDG_RUNTIME_DIR=$(mktemp -d)
+    export XDG_RUNTIME_DIR
+    trap 'rm -rf "$XDG_RUNTIME_DIR"' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+fi
+
+cargo test --release "$@"
