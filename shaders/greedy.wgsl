@@ -25,7 +25,7 @@ fn main(
     if (p.step > 0u) {
         stopped = path[(p.step - 1u) * p.rows + row] == p.features;
     }
-    var top = Best(-3e38, NEVER);
+    var top = Best(0.0, NOBODY);
     for (var i = lane; i <= p.features; i += WIDTH) {
         if (i < p.features) {
             if (p.step == 0u) {

@@ -42,7 +42,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
         loss = weight * (ln_pos(mass) + top - logits[at + label]);
     }
     losses[row * LOSSES + LOSS] = loss;
-    losses[row * LOSSES + CORRECT] = select(0.0, 1.0, guess == label);
+    losses[row * LOSSES + GUESS] = f32(guess);
     for (var c = 0u; c < p.classes; c++) {
         let f = exp_down(logits[at + c] - top) / mass;
         logits[at + c] = weight * (f - select(0.0, 1.0, c == label));

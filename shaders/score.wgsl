@@ -1,5 +1,5 @@
 // Adds a chunk of greedily evaluated rows to the metrics, in one workgroup and a fixed order: the sums
-// of the objective ℓ + α·cost, of ℓ, of the right answers, of the cost, of the acquisitions, and the
+// of the loss, of the right answers, of the cost, of the acquisitions, and the
 // number of instances. Rows without a label count for nothing.
 struct Params {
     rows: u32,
@@ -11,8 +11,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> path: array<u32>;
 @group(0) @binding(3) var<storage, read> y: array<u32>;
 @group(0) @binding(4) var<storage, read> costs: array<f32>;
-@group(0) @binding(5) var<storage, read> hyper: array<f32>;
-@group(0) @binding(6) var<storage, read_write> metrics: array<f32>;
+@group(0) @binding(5) var<storage, read_write> metrics: array<f32>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) lane: u32) {
@@ -26,7 +25,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
             continue;
         }
         loss += losses[row * LOSSES + LOSS];
-        correct += losses[row * LOSSES + CORRECT];
+        correct += select(0.0, 1.0, u32(losses[row * LOSSES + GUESS]) == y[row]);
         count += 1.0;
         for (var t = 0u; t < p.steps; t++) {
             let feature = path[t * p.rows + row];
@@ -42,11 +41,10 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     acquired = sum_all(lane, acquired);
     count = sum_all(lane, count);
     if (lane == 0u) {
-        metrics[0] += loss + hyper[ALPHA] * cost;
-        metrics[1] += loss;
-        metrics[2] += correct;
-        metrics[3] += cost;
-        metrics[4] += acquired;
-        metrics[5] += count;
+        metrics[0] += loss;
+        metrics[1] += correct;
+        metrics[2] += cost;
+        metrics[3] += acquired;
+        metrics[4] += count;
     }
 }

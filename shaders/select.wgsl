@@ -40,8 +40,8 @@ fn main(
     let tau_soft = hyper[TAU_SOFT];
 
     // Block, and find the largest z/τh and u.
-    var top_z = Best(BLOCKED, NEVER);
-    var top_u = Best(BLOCKED, NEVER);
+    var top_z = Best(BLOCKED, NOBODY);
+    var top_u = Best(BLOCKED, NOBODY);
     for (var i = lane; i <= p.features; i += WIDTH) {
         let is_stop = i == p.features;
         var blocked = false;
@@ -76,7 +76,7 @@ fn main(
     var mass_r = 0.0;
     for (var i = lane; i <= p.features; i += WIDTH) {
         let raw = logits[z_at + i];
-        if (is_blocked(raw)) {
+        if (i < p.features && is_blocked(raw)) {
             continue;
         }
         let z = raw / tau_hard;
@@ -93,7 +93,7 @@ fn main(
     var price = 0.0;
     for (var i = lane; i <= p.features; i += WIDTH) {
         let raw = logits[z_at + i];
-        let blocked = is_blocked(raw);
+        let blocked = i < p.features && is_blocked(raw);
         let z = raw / tau_hard;
         if (!blocked) {
             let log_p = z - top_z.value - log_mass_p;

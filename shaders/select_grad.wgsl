@@ -6,6 +6,10 @@
 //   S = α g price + q ℓ − λ H + g S'
 // (softmax(u)_j = g r̃_j, so the derivative of q is −q g r̃_j for a feature and q (1 − q) = q g for the
 // stop; −λ s ∂H/∂z = λ s p (ln p + H)/τh.) The logits are overwritten by dz.
+// Two options that the published method has not: with lure < 1 only that share of λ H counts in S, so
+// the bonus does not reward surviving; and a guard −μ s (½ ln π + ½ ln(1 − π)), π = p_stop, s held fixed,
+// whose gradient  dz_stop = μ s (π − ½)/τh,  dz_j = −μ s (π − ½) p_j/((1 − π) τh)  does not vanish when
+// π does, as that of J and H do: a decision that has become certain can still be unlearned.
 struct Params {
     rows: u32,
     step: u32,
@@ -46,20 +50,20 @@ fn main(
     let go = scalars[at + GO];
     let entropy = scalars[at + ENTROPY];
     let price = scalars[at + PRICE];
-    let loss = losses[tape_row * LOSSES + LOSS];
+    let loss = losses[tape_row * LOSSES + WORTH];
     var value_next = 0.0;
     if (p.step + 1u == p.steps) {
-        value_next = losses[next_row * LOSSES + LOSS];
+        value_next = losses[next_row * LOSSES + WORTH];
     } else {
         value_next = scalars[next_row * SCALARS + VALUE];
     }
     let dq = survival * (loss - alpha * price - value_next);
 
-    var top_z = Best(BLOCKED, NEVER);
+    var top_z = Best(BLOCKED, NOBODY);
     var pull = 0.0; // Σ r̃ dr̃
     for (var i = lane; i <= p.features; i += WIDTH) {
         let raw = logits[z_at + i];
-        if (is_blocked(raw)) {
+        if (i < p.features && is_blocked(raw)) {
             continue;
         }
         let candidate = Best(raw / tau_hard, i);
@@ -78,17 +82,20 @@ fn main(
     var mass_p = 0.0;
     for (var i = lane; i <= p.features; i += WIDTH) {
         let raw = logits[z_at + i];
-        if (!is_blocked(raw)) {
+        if (i == p.features || !is_blocked(raw)) {
             mass_p += exp_down(raw / tau_hard - top_z.value);
         }
     }
     mass_p = sum_all(lane, mass_p);
     let log_mass_p = ln_pos(mass_p);
+    let stopping = exp_down(logits[z_at + p.features] / tau_hard - top_z.value - log_mass_p);
+    let push = hyper[GUARD] * survival * (stopping - 0.5) / tau_hard;
+    workgroupBarrier(); // the stop's logit is read by all and overwritten by one
 
     for (var i = lane; i <= p.features; i += WIDTH) {
         let raw = logits[z_at + i];
         var dz = 0.0;
-        if (!is_blocked(raw)) {
+        if (i == p.features || !is_blocked(raw)) {
             var du = halt * go * dq;
             if (i < p.features) {
                 let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
@@ -98,11 +105,14 @@ fn main(
             }
             let log_p = raw / tau_hard - top_z.value - log_mass_p;
             dz = du / (tau_soft * tau_hard);
-            dz += lambda * survival * exp_down(log_p) * (log_p + entropy) / tau_hard;
+            let chance = exp_down(log_p);
+            dz += lambda * survival * chance * (log_p + entropy) / tau_hard;
+            dz += push * select(-chance / max(1.0 - stopping, 1e-6), 1.0, i == p.features);
         }
         logits[z_at + i] = dz;
     }
     if (lane == 0u) {
-        scalars[at + VALUE] = alpha * go * price + halt * loss - lambda * entropy + go * value_next;
+        scalars[at + VALUE] =
+            alpha * go * price + halt * loss - hyper[LURE] * lambda * entropy + go * value_next;
     }
 }

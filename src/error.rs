@@ -24,7 +24,7 @@ pub enum Error {
     /// A buffer is larger than the device's limits allow.
     #[error(
         "buffer `{buffer}` needs {needed} bytes, but the device allows {limit} ({name}); \
-         request the device with `required_limits()`, or use a smaller batch or table"
+         request the device with `Stepper::required_limits`, or use a smaller batch or table"
     )]
     Limit {
         /// The plan's name for the buffer.

@@ -6,14 +6,14 @@
 //! where there is no adapter.
 //!
 //! ```
-//! use querent::{Engine, data::synthetic, nmppg::{Config, Stage, Trainer, Which}};
+//! use querent::{Engine, data::synthetic, nmppg::{Config, Stage, Stepper, Which}};
 //!
 //! # fn main() -> querent::Result<()> {
 //! let engine = Engine::cpu(); // or Engine::auto()?, Engine::gpu()?, Engine::on(device, queue)
 //! let data = synthetic::syn1(0, [2_000, 500, 500])?;
-//! let mut trainer = Trainer::new(&engine, &data, Config::new(0.02))?;
+//! let mut trainer = Stepper::new(&engine, &data, Config::new(0.02))?;
 //! trainer.warm_up(50);
-//! trainer.set_stage(Stage { tau_soft: 0.5, lambda: 0.01 })?;
+//! trainer.set_stage(Stage { tau_soft: 0.5, lambda: 0.01, ..Stage::default() })?;
 //! trainer.steps(5);
 //! println!("{:?}", trainer.metrics_blocking()?);
 //! println!("{:?}", trainer.evaluate_blocking(Which::Validation)?);
@@ -25,13 +25,21 @@
 pub mod data;
 pub mod engine;
 mod error;
+pub mod evaluate;
 pub mod files;
+pub mod history;
 pub mod methods;
+mod model;
 pub mod nn;
 mod problem;
+#[cfg(feature = "report")]
+pub mod report;
+mod session;
 
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use methods::nmppg;
+pub use model::Model;
 pub use problem::{Feature, Problem};
+pub use session::{Answer, Event, Question, Session, Step, Values};
 pub use wgpu;

@@ -4,7 +4,7 @@
 mod common;
 
 use querent::data::synthetic;
-use querent::nmppg::{Config, Stage, Trainer};
+use querent::nmppg::{Config, Stage, Stepper};
 use querent::{Engine, wgpu};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ impl Host {
         Some(Self { device, queue, errors })
     }
 
-    fn trainer(&self) -> Trainer {
+    fn trainer(&self) -> Stepper {
         let data = synthetic::syn1(3, [300, 60, 60]).unwrap_or_else(|error| panic!("{error}"));
         let config = Config {
             policy_hidden: [16, 12],
@@ -47,8 +47,8 @@ impl Host {
             ..Config::new(0.02)
         };
         let engine = Engine::on(self.device.clone(), self.queue.clone());
-        let mut trainer = Trainer::new(&engine, &data, config).unwrap_or_else(|error| panic!("{error}"));
-        trainer.set_stage(Stage { tau_soft: 0.5, lambda: 0.01 }).expect("valid");
+        let mut trainer = Stepper::new(&engine, &data, config).unwrap_or_else(|error| panic!("{error}"));
+        trainer.set_stage(Stage { tau_soft: 0.5, lambda: 0.01, ..Stage::default() }).expect("valid");
         trainer
     }
 
@@ -139,7 +139,7 @@ fn errors_go_to_whom_they_concern() {
     let data =
         querent::data::Dataset::new(problem, split, Default::default(), Default::default()).expect("valid");
     let engine = Engine::on(host.device.clone(), host.queue.clone());
-    match Trainer::new(&engine, &data, Config { horizon: Some(1), batch: 2, ..Config::new(0.1) }) {
+    match Stepper::new(&engine, &data, Config { horizon: Some(1), batch: 2, ..Config::new(0.1) }) {
         Err(querent::Error::Limit { buffer, .. }) => assert_eq!(buffer, "data.x"),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("a table of 200 MB fitted into 128 MB"),

@@ -9,7 +9,7 @@ use querent::engine::kernels as k;
 use querent::engine::plan::{Elem, PlanBuilder, Scope};
 use querent::engine::state::{NEVER, hyper, losses, scalars};
 use querent::engine::{Engine, groups};
-use querent::nmppg::{Config, Rollout, Stage, Trainer};
+use querent::nmppg::{Config, Rollout, Stage, Stepper};
 use rig::{Random, Rig, toy};
 
 /// Central differences of f in f64 are good to about (1e-5)² relative; kinks would show as far more.
@@ -287,8 +287,55 @@ fn weighted_cross_entropy() {
     assert!(rig.get("logits")[pitch..2 * pitch].iter().all(|&g| g == 0.0));
 }
 
+/// What a state is worth: the label's loss, the loss expected at the end of the path, or a mixture.
+#[test]
+fn belief() {
+    let (steps, batch, classes) = (2usize, 2usize, 3usize);
+    let (rows, pitch) = (steps * batch, querent::nn::pitch(classes));
+    let mut b = PlanBuilder::new(1);
+    let y = b.buffer("y", Elem::U32, batch, Scope::Shared);
+    let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Shared);
+    let (logits, costs) = (reals("logits", rows * pitch), reals("costs", 1 + classes));
+    let (hyper_id, losses_id) = (reals("hyper", hyper::LEN), reals("losses", rows * losses::LEN));
+    b.begin("believe");
+    b.call(
+        k::Believe {
+            rows: rows as u32,
+            batch: batch as u32,
+            classes: classes as u32,
+            pitch: pitch as u32,
+            weights: 1,
+        },
+        &[logits, y, costs, hyper_id, losses_id],
+    );
+    b.end();
+    let mut rig = Rig::new(b);
+    let values = Random::new(8).padded(rows, classes);
+    let (labels, weights) = ([2usize, 0], [0.5, 1.0, 2.0]);
+    rig.set("logits", &values).set_words("y", &labels.map(|label| label as u32));
+    rig.set("costs", &[9.0, weights[0], weights[1], weights[2]]);
+    let log_f = |row: usize, class: usize| {
+        let logits = &values[row * pitch..][..classes];
+        logits[class] - logits.iter().map(|v| v.exp()).sum::<f64>().ln()
+    };
+    for share in [0.0, 0.25, 1.0] {
+        let mut hypers = vec![0.0; hyper::LEN];
+        hypers[hyper::BELIEF] = share;
+        let got = rig.set("hyper", &hypers).run("believe").get("losses");
+        for row in 0..rows {
+            let (label, end) = (labels[row % batch], batch + row % batch);
+            let expected: f64 = (0..classes).map(|c| -log_f(end, c).exp() * weights[c] * log_f(row, c)).sum();
+            let want = -(1.0 - share) * weights[label] * log_f(row, label) + share * expected;
+            assert!(
+                (got[row * losses::LEN + losses::WORTH] - want).abs() < 1e-12,
+                "share {share}, row {row}"
+            );
+        }
+    }
+}
+
 /// One acquisition: everything J gets from it is a function of the logits,
-///   L = s (α g price + q ℓ − λ H) + s g S' + M·m̃',
+///   L = s (α g price + q ℓ − λ H) + s g S' + M·m̃' − μ s (½ ln π + ½ ln(1 − π)),
 /// at a step where some features are blocked, and at one where all but one are.
 #[test]
 fn selection() {
@@ -335,10 +382,12 @@ fn selection() {
         );
         b.end();
 
-        let (alpha, lambda) = (0.3, 0.05);
+        let (alpha, lambda, guard, lure) = (0.3, 0.05, 0.07, 0.4);
         let mut hypers = vec![0.0; hyper::LEN];
         hypers[hyper::ALPHA] = alpha;
         hypers[hyper::LAMBDA] = lambda;
+        hypers[hyper::GUARD] = guard;
+        hypers[hyper::LURE] = lure;
         hypers[hyper::TAU_HARD] = tau_hard;
         hypers[hyper::TAU_SOFT] = tau_soft;
         let mut random = Random::new(features as u64);
@@ -374,13 +423,19 @@ fn selection() {
                     let now = &s[(at + row) * scalars::LEN..][..scalars::LEN];
                     let next = at + rows + row;
                     let stay = next_values[next * scalars::LEN + scalars::VALUE];
-                    let loss = all_losses[(at + row) * losses::LEN];
+                    let loss = all_losses[(at + row) * losses::LEN + losses::WORTH];
                     let (survival, go) = (now[scalars::SURVIVAL], now[scalars::GO]);
                     let here = alpha * go * now[scalars::PRICE] + now[scalars::HALT] * loss
                         - lambda * now[scalars::ENTROPY];
                     let onward: f64 =
                         (0..features).map(|i| carried[row * dp + i] * relax[next * 2 * dp + i]).sum();
-                    survival * (here + go * stay) + onward
+                    // The stop's probability, over what is not blocked.
+                    let open =
+                        (0..=features).filter(|&i| i == features || whens[row * features + i] == NEVER);
+                    let mass: f64 = open.map(|i| (z[row * zp + i] / tau_hard).exp()).sum();
+                    let stop = (z[row * zp + features] / tau_hard).exp() / mass;
+                    let guarded = -guard * survival * 0.5 * (stop.ln() + (1.0 - stop).ln());
+                    survival * (here + go * stay) + onward + guarded
                 })
                 .sum::<f64>()
         };
@@ -577,8 +632,10 @@ fn the_whole_soft_rollout() {
             seed: 11,
             ..Config::default()
         };
-        let mut trainer = Trainer::new(&Engine::cpu_f64(), &data, config).unwrap_or_else(|e| panic!("{e}"));
-        trainer.set_stage(Stage { tau_soft: 0.6, lambda: 0.03 }).unwrap_or_else(|e| panic!("{e}"));
+        let mut trainer = Stepper::new(&Engine::cpu_f64(), &data, config).unwrap_or_else(|e| panic!("{e}"));
+        trainer
+            .set_stage(Stage { tau_soft: 0.6, lambda: 0.03, ..Stage::default() })
+            .unwrap_or_else(|e| panic!("{e}"));
         for (name, metric) in [("policy", 0usize), ("predictor", 3)] {
             let id = trainer.program().plan().find(&format!("{name}.values")).expect("declared");
             let grad = trainer.program().plan().find(&format!("{name}.grad")).expect("declared");
@@ -618,7 +675,7 @@ fn the_warm_up_step() {
     let data = toy(5, 37);
     let config =
         Config { predictor_hidden: [5, 6], policy_hidden: [3, 3], batch: 37, seed: 3, ..Config::default() };
-    let mut trainer = Trainer::new(&Engine::cpu_f64(), &data, config).unwrap_or_else(|e| panic!("{e}"));
+    let mut trainer = Stepper::new(&Engine::cpu_f64(), &data, config).unwrap_or_else(|e| panic!("{e}"));
     let plan = trainer.program().plan();
     let (id, grad) =
         (plan.find("predictor.values").expect("declared"), plan.find("predictor.grad").expect("declared"));

@@ -11,7 +11,7 @@ use querent::engine::Program;
 use querent::engine::cpu::CpuProgram;
 use querent::engine::kernels::{Access, KernelId};
 use querent::engine::plan::{BufferId, Elem};
-use querent::nmppg::{Config, Rollout, Stage, Trainer};
+use querent::nmppg::{Config, Rollout, Stage, Stepper};
 use std::collections::BTreeMap;
 
 /// Largest difference allowed, relative to the largest magnitude in the buffer.
@@ -21,7 +21,7 @@ const TOLERANCE: f64 = 2e-5;
 const EXTREME_TOLERANCE: f64 = 5e-4;
 
 struct Pair {
-    gpu: Trainer,
+    gpu: Stepper,
     cpu: CpuProgram<f32>,
 }
 
@@ -65,8 +65,17 @@ impl Pair {
             seed: 5,
             ..Config::default()
         };
-        let mut gpu = Trainer::new(engine, &data, config).unwrap_or_else(|error| panic!("{error}"));
-        gpu.set_stage(Stage { tau_soft: shape.tau_soft, lambda: 0.05 }).expect("valid");
+        let mut gpu = Stepper::new(engine, &data, config).unwrap_or_else(|error| panic!("{error}"));
+        gpu.set_stage(Stage {
+            tau_soft: shape.tau_soft,
+            lambda: 0.05,
+            lure: 0.4,
+            guard: 0.02,
+            belief: 0.3,
+            average: 0.1,
+            ..Stage::default()
+        })
+        .expect("valid");
         let mut cpu = CpuProgram::new(gpu.program().plan().clone());
         for (index, decl) in gpu.program().plan().buffers().iter().enumerate() {
             let id = gpu.program().plan().find(&decl.name).unwrap_or_else(|| panic!("{index}"));

@@ -5,7 +5,7 @@ mod common;
 
 use common::{TempDir, distance, engines};
 use querent::data::{Dataset, synthetic};
-use querent::nmppg::{Checkpoint, Config, Rollout, Stage, Trainer, Which};
+use querent::nmppg::{Checkpoint, Config, Rollout, Stage, Stepper, Which};
 use querent::{Engine, Error};
 
 fn data() -> Dataset {
@@ -16,17 +16,17 @@ fn config() -> Config {
     Config { policy_hidden: [24, 20], predictor_hidden: [24, 20], batch: 50, seed: 7, ..Config::new(0.02) }
 }
 
-fn trainer(engine: &Engine, config: Config) -> Trainer {
-    let mut trainer = Trainer::new(engine, &data(), config).unwrap_or_else(|error| panic!("{error}"));
-    trainer.set_stage(Stage { tau_soft: 0.5, lambda: 0.01 }).expect("valid");
+fn trainer(engine: &Engine, config: Config) -> Stepper {
+    let mut trainer = Stepper::new(engine, &data(), config).unwrap_or_else(|error| panic!("{error}"));
+    trainer.set_stage(Stage { tau_soft: 0.5, lambda: 0.01, ..Stage::default() }).expect("valid");
     trainer
 }
 
 /// Warm-up, two stages, an evaluation in between: what a run does.
-fn train(trainer: &mut Trainer, from: usize, to: usize) {
+fn train(trainer: &mut Stepper, from: usize, to: usize) {
     for step in from..to {
         if step == 40 {
-            trainer.set_stage(Stage { tau_soft: 0.2, lambda: 0.005 }).expect("valid");
+            trainer.set_stage(Stage { tau_soft: 0.2, lambda: 0.005, ..Stage::default() }).expect("valid");
         }
         if step % 20 == 0 {
             trainer.evaluate_blocking(Which::Validation).expect("evaluates");
@@ -86,7 +86,7 @@ fn equal_bits_whatever_the_number_of_threads() {
 }
 
 /// A path as [step][instance], whatever the lanes of the plan.
-fn path(trainer: &Trainer, steps: usize) -> Vec<Vec<u32>> {
+fn path(trainer: &Stepper, steps: usize) -> Vec<Vec<u32>> {
     let plan = trainer.program().plan();
     let id = plan.find("path").expect("declared");
     let all = trainer.program().read_words_blocking(id).expect("reads");
@@ -105,7 +105,7 @@ fn path(trainer: &Trainer, steps: usize) -> Vec<Vec<u32>> {
         .collect()
 }
 
-fn weights(trainer: &Trainer, name: &str) -> Vec<f64> {
+fn weights(trainer: &Stepper, name: &str) -> Vec<f64> {
     let id = trainer.program().plan().find(name).expect("declared");
     trainer.program().read_blocking(id).expect("reads")
 }
@@ -140,10 +140,10 @@ fn micro_batches_give_the_same_step() {
     for (name, engine) in engines() {
         for rollout in [Rollout::StraightThrough, Rollout::Soft] {
             let whole_config = Config { rollout, ..config() };
-            let whole_memory = Trainer::memory(&engine, &data(), &whole_config).expect("fits");
+            let whole_memory = Stepper::memory(&engine, &data(), &whole_config).expect("fits");
             // A third of the memory: several micro-batches that do not divide the batch evenly.
             let tight = Config { memory_budget: whole_memory.working / 3, ..whole_config.clone() };
-            let tight_memory = Trainer::memory(&engine, &data(), &tight).expect("fits");
+            let tight_memory = Stepper::memory(&engine, &data(), &tight).expect("fits");
             assert!(tight_memory.micro_batches > whole_memory.micro_batches, "{name}: {tight_memory:?}");
             let (mut a, mut b) = (trainer(&engine, whole_config), trainer(&engine, tight));
             a.warm_up(2);

@@ -1,4 +1,4 @@
-// Logits of what cannot be acquired. A finite number: nothing here relies on infinities.
+// Logits of features that cannot be acquired; stopping always can. A finite number: nothing here relies on infinities.
 const BLOCKED: f32 = -1e30;
 fn is_blocked(z: f32) -> bool {
     return z < -1e29;

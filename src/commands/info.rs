@@ -5,7 +5,7 @@ use querent::data::synthetic;
 use querent::engine::gpu::{Adapter, Gpu, adapters};
 use querent::engine::kernels::KERNELS;
 use querent::files::write_atomically;
-use querent::nmppg::{Config, Trainer};
+use querent::nmppg::{Config, Stepper};
 use querent::{Engine, Error, wgpu};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -179,7 +179,7 @@ fn show_rates(found: &[Adapter], out: &mut impl Write) -> Result<(), Failure> {
     out.flush()?;
     let measured = |engine: Result<Engine, Error>| {
         engine.and_then(|engine| {
-            let rate = rate_blocking(&mut Trainer::new(&engine, &data, config.clone())?)?;
+            let rate = rate_blocking(&mut Stepper::new(&engine, &data, config.clone())?)?;
             Ok((engine.to_string(), rate))
         })
     };
@@ -203,7 +203,7 @@ fn show_rates(found: &[Adapter], out: &mut impl Write) -> Result<(), Failure> {
 }
 
 /// Instances a second, from about a second of training. Waits for the engine inside the timing.
-fn rate_blocking(trainer: &mut Trainer) -> Result<f64, Error> {
+fn rate_blocking(trainer: &mut Stepper) -> Result<f64, Error> {
     const TARGET: f64 = 1.0;
     let batch = trainer.batch();
     let mut seconds_of = |steps: usize| -> Result<f64, Error> {

@@ -4,6 +4,7 @@ pub mod synthetic;
 
 use crate::error::{Error, Result};
 use crate::problem::Problem;
+use serde::{Deserialize, Serialize};
 
 /// Rows of a table: all columns of each, and its label.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,11 +15,60 @@ pub struct Split {
     pub y: Vec<u32>,
 }
 
-/// A fully observed table, split into training, validation and test rows.
+/// How raw values become the networks' inputs: (value − mean) / scale, column by column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Normalization {
+    /// Subtracted.
+    pub mean: Vec<f32>,
+    /// Divided by. Never zero.
+    pub scale: Vec<f32>,
+}
+
+impl Normalization {
+    /// Leaves so many columns as they are.
+    pub fn identity(columns: usize) -> Self {
+        Self { mean: vec![0.0; columns], scale: vec![1.0; columns] }
+    }
+
+    /// Mean and standard deviation of the rows' columns; a constant column keeps its scale.
+    pub fn of(split: &Split, columns: usize) -> Self {
+        let rows = split.y.len().max(1) as f64;
+        let mut sums = vec![[0.0f64; 2]; columns];
+        for row in split.x.chunks_exact(columns) {
+            for (sum, &value) in sums.iter_mut().zip(row) {
+                sum[0] += f64::from(value);
+            }
+        }
+        let means: Vec<f64> = sums.iter().map(|sum| sum[0] / rows).collect();
+        for row in split.x.chunks_exact(columns) {
+            for ((sum, &value), mean) in sums.iter_mut().zip(row).zip(&means) {
+                sum[1] += (f64::from(value) - mean).powi(2);
+            }
+        }
+        let scale = sums.iter().map(|sum| (sum[1] / rows).sqrt() as f32);
+        Self {
+            mean: means.iter().map(|&mean| mean as f32).collect(),
+            scale: scale.map(|scale| if scale > 0.0 { scale } else { 1.0 }).collect(),
+        }
+    }
+
+    /// Normalizes rows in place.
+    pub fn apply(&self, x: &mut [f32]) {
+        for row in x.chunks_exact_mut(self.mean.len()) {
+            for ((value, mean), scale) in row.iter_mut().zip(&self.mean).zip(&self.scale) {
+                *value = (*value - mean) / scale;
+            }
+        }
+    }
+}
+
+/// A fully observed table, split into training, validation and test rows, with the normalization its
+/// values have been through.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
     problem: Problem,
     splits: [Split; 3],
+    normalization: Normalization,
 }
 
 /// The splits' names, in order.
@@ -38,7 +88,27 @@ impl Dataset {
         if splits[0].y.is_empty() {
             return Err(Error::Data("the training split has no rows".into()));
         }
-        Ok(Self { problem, splits })
+        let normalization = Normalization::identity(problem.columns());
+        Ok(Self { problem, splits, normalization })
+    }
+
+    /// The same table with every column standardized by the training rows' mean and deviation.
+    pub fn standardized(mut self) -> Self {
+        let normalization = Normalization::of(&self.splits[0], self.problem.columns());
+        self.splits.iter_mut().for_each(|split| normalization.apply(&mut split.x));
+        // The values may have been normalized before: (v − m)/s of (x − M)/S is (x − M − m S)/(s S).
+        let both = self.normalization.mean.iter().zip(&self.normalization.scale);
+        let (mean, scale) = both
+            .zip(normalization.mean.iter().zip(&normalization.scale))
+            .map(|((mean, scale), (m, s))| (mean + m * scale, s * scale))
+            .unzip();
+        self.normalization = Normalization { mean, scale };
+        self
+    }
+
+    /// What the table's values have been through.
+    pub fn normalization(&self) -> &Normalization {
+        &self.normalization
     }
 
     /// What the table is about.
@@ -87,6 +157,23 @@ fn check(problem: &Problem, split: &Split, name: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn standardizing_twice_still_undoes_to_the_raw_values() {
+        let problem = Problem::ungrouped(&[1.0, 1.0, 1.0], 2).expect("valid");
+        let train = Split { x: vec![1.0, 10.0, 7.0, 3.0, 30.0, 7.0, 5.0, 20.0, 7.0], y: vec![0, 1, 0] };
+        let raw = train.x.clone();
+        let data = Dataset::new(problem, train, Split::default(), Split::default()).expect("valid");
+        let once = data.standardized();
+        assert!((once.splits()[0].x[0] + 1.2247449).abs() < 1e-6, "{:?}", once.splits()[0].x);
+        assert_eq!(once.splits()[0].x[2], 0.0, "a constant column is centred");
+        let twice = once.clone().standardized();
+        let mut again = raw;
+        twice.normalization().apply(&mut again);
+        for (a, b) in again.iter().zip(&twice.splits()[0].x) {
+            assert!((a - b).abs() < 1e-5);
+        }
+    }
 
     #[test]
     fn bad_tables_are_refused_with_their_place() {

@@ -155,9 +155,9 @@ kernels! {
         (clock: U32 Read, multiplier: F32 Write)
         |p| area(p.pitch.div_ceil(8), p.rows * p.steps);
 
-    /// Draws the warm-up's masks: each feature is seen with probability one half.
+    /// Draws the warm-up's masks, each feature seen with probability one half; or sees everything.
     RandomMask "random_mask" [STATE RANDOM TAPE]
-        { rows, features, pitch, first }
+        { rows, features, pitch, first, all }
         (clock: U32 Read, relax: F32 Write)
         |p| area(p.features.div_ceil(32), p.rows);
 
@@ -224,6 +224,12 @@ kernels! {
          costs: F32 Read, hyper: F32 Read)
         |p| each(p.rows);
 
+    /// What each state is worth to the policy: its loss, or what the path's end makes the predictor expect.
+    Believe "believe" [MATH STATE TAPE]
+        { rows, batch, classes, pitch, weights }
+        (logits: F32 Read, y: U32 Read, costs: F32 Read, hyper: F32 Read, losses: F32 Write)
+        |p| line(p.rows, 64);
+
     /// Weighted cross-entropy of each row; the logits become the loss's unit gradient.
     Loss "loss" [MATH TAPE]
         { rows, batch, classes, pitch, weights }
@@ -256,6 +262,12 @@ kernels! {
          powers: F32 Read, clock: U32 Read, status: U32 Write)
         |p| line(p.len, 64);
 
+    /// The moving average of a network's weights, which evaluation uses.
+    Average "average" [STATE]
+        { len }
+        (values: F32 Read, average: F32 Write, hyper: F32 Read)
+        |p| line(p.len, 64);
+
     /// Moves the clock on: the next step, the next batch, Adam's powers, the next evaluation chunk.
     Advance "advance" [STATE]
         { what, batches }
@@ -269,9 +281,9 @@ kernels! {
         |p| each(p.rows);
 
     /// Adds a chunk of greedily evaluated rows to the metrics.
-    Score "score" [REDUCE STATE TAPE]
+    Score "score" [REDUCE TAPE]
         { rows, steps, features }
-        (losses: F32 Read, path: U32 Read, y: U32 Read, costs: F32 Read, hyper: F32 Read, metrics: F32 Write)
+        (losses: F32 Read, path: U32 Read, y: U32 Read, costs: F32 Read, metrics: F32 Write)
         |_p| [1, 1, 1];
 }
 

@@ -57,6 +57,7 @@ pub fn threefry_lanes(key: [u32; 4], counters: [[u32; LANES]; 3]) -> [[u32; LANE
         }
         let [r0, r1] = ROTATIONS[round % 8];
         let (first, second) = if round % 2 == 0 { (1, 3) } else { (3, 1) };
+        #[allow(clippy::needless_range_loop)] // four arrays at once, in the form that vectorises
         for lane in 0..LANES {
             x[0][lane] = x[0][lane].wrapping_add(x[first][lane]);
             x[first][lane] = x[first][lane].rotate_left(r0) ^ x[0][lane];
@@ -160,6 +161,7 @@ mod tests {
         let counters: [[u32; LANES]; 3] =
             std::array::from_fn(|word| std::array::from_fn(|lane| (lane * 31 + word * 1_000_003) as u32));
         let all = source.lanes(counters);
+        #[allow(clippy::needless_range_loop)] // four arrays at once, in the form that vectorises
         for lane in 0..LANES {
             let one = source.bits(counters[0][lane], counters[1][lane], counters[2][lane]);
             assert_eq!(one, std::array::from_fn(|word| all[word][lane]));

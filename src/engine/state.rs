@@ -44,8 +44,17 @@ pub mod hyper {
     pub const BETA2: usize = 7;
     /// Adam's ε.
     pub const EPSILON: usize = 8;
+    /// Share of the newest weights in their moving average.
+    pub const AVERAGE: usize = 9;
+    /// Share of the entropy bonus that counts as value: 1 as published, 0 for a bonus that does not
+    /// reward surviving.
+    pub const LURE: usize = 10;
+    /// Weight of the guard that keeps stopping and going on both possible.
+    pub const GUARD: usize = 11;
+    /// Share of the predictor's belief in what a state is worth.
+    pub const BELIEF: usize = 12;
     /// How many words there are.
-    pub const LEN: usize = 12;
+    pub const LEN: usize = 16;
 }
 
 /// What `advance` moves: bits.
@@ -78,14 +87,16 @@ pub mod scalars {
     pub const VALUE: usize = 5;
 }
 
-/// Words of a row's losses: the loss, and 1 where the answer was right.
+/// Words of a row's losses.
 pub mod losses {
     /// Words a row.
-    pub const LEN: usize = 2;
+    pub const LEN: usize = 4;
     /// The loss.
     pub const LOSS: usize = 0;
-    /// 1 where the answer was right.
-    pub const CORRECT: usize = 1;
+    /// The class the predictor takes for the most likely.
+    pub const GUESS: usize = 1;
+    /// The loss as the policy values it.
+    pub const WORTH: usize = 2;
 }
 
 /// One number for each use of randomness.

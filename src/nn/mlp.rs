@@ -5,7 +5,7 @@
 //! the first layer under hard masks reads whole rows, padded with zeros to multiples of four both
 //! ways; gradients of the padding are zero, so it stays zero.
 
-use crate::engine::kernels::{Adam, BiasGrad, Linear, LinearGradInput, LinearGradWeight};
+use crate::engine::kernels::{Adam, Average, BiasGrad, Linear, LinearGradInput, LinearGradWeight};
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope};
 use crate::engine::random::{Source, unit};
 use crate::engine::state::stream;
@@ -139,6 +139,8 @@ pub struct Net {
     pub mlp: Mlp,
     /// The weights.
     pub values: BufferId,
+    /// Their moving average.
+    pub average: BufferId,
     /// Adam's mean of the gradient.
     pub mean: BufferId,
     /// Adam's mean of the squared gradient.
@@ -153,9 +155,15 @@ impl Net {
     /// Declares a network's buffers.
     pub fn declare(b: &mut PlanBuilder, name: &str, mlp: Mlp, none: BufferId) -> Self {
         let mut shared = |what| b.buffer(format!("{name}.{what}"), Elem::F32, mlp.len, Scope::Shared);
-        let (values, mean, variance) = (shared("values"), shared("mean"), shared("variance"));
+        let (values, average) = (shared("values"), shared("average"));
+        let (mean, variance) = (shared("mean"), shared("variance"));
         let grad = b.buffer(format!("{name}.grad"), Elem::F32, mlp.len, Scope::Lane);
-        Self { mlp, values, mean, variance, grad, none }
+        Self { mlp, values, average, mean, variance, grad, none }
+    }
+
+    /// The same network with its averaged weights, for evaluation.
+    pub fn averaged(&self) -> Self {
+        Self { values: self.average, ..*self }
     }
 
     /// y = x·W + b; a hidden layer has its ReLU, and its dropout if there are multipliers.
@@ -247,7 +255,7 @@ impl Net {
         b.call(BiasGrad { rows, pitch: outputs_pitch, bias, accumulate, divisor }, &[dy, self.grad]);
     }
 
-    /// Adam with the gradients of all lanes. `rate` and `power` are words of `hyper` and `powers`;
+    /// Adam with the gradients of all lanes, and the average of what comes out. `rate` and `power` are words of `hyper` and `powers`;
     /// `state` is (hyper, powers, clock, status).
     pub fn adam(&self, b: &mut PlanBuilder, lanes: usize, rate: usize, power: usize, state: [BufferId; 4]) {
         let [hyper, powers, clock, status] = state;
@@ -255,6 +263,7 @@ impl Net {
             Adam { len: self.mlp.len as u32, lanes: lanes as u32, rate: rate as u32, power: power as u32 },
             &[self.values, self.mean, self.variance, self.grad, hyper, powers, clock, status],
         );
+        b.call(Average { len: self.mlp.len as u32 }, &[self.values, self.average, hyper]);
     }
 }
 

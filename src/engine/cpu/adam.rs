@@ -1,8 +1,8 @@
-//! Twins of `adam.wgsl` and `advance.wgsl`.
+//! Twins of `adam.wgsl`, `average.wgsl` and `advance.wgsl`.
 
 use super::args::Args;
 use super::real::Real;
-use crate::engine::kernels::{Adam, Advance};
+use crate::engine::kernels::{Adam, Advance, Average};
 use crate::engine::state::{advance, clock, hyper};
 use rayon::prelude::*;
 
@@ -96,6 +96,15 @@ impl<T: Real> pulp::WithSimd for Update<'_, T> {
             }
         }
         finite
+    }
+}
+
+#[inline(always)]
+pub fn average<T: Real>(p: &Average, mut args: Args<T>) {
+    let (values, average, hyper) = (args.reals(), args.reals_mut(), args.reals());
+    let share = hyper[hyper::AVERAGE];
+    for (average, &value) in average.iter_mut().zip(values).take(p.len as usize) {
+        *average += share * (value - *average);
     }
 }
 

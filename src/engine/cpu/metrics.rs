@@ -35,22 +35,21 @@ pub fn outcome<T: Real>(p: &Outcome, mut args: Args<T>) {
 #[inline(always)]
 pub fn score<T: Real>(p: &Score, mut args: Args<T>) {
     let (losses, path, y) = (args.reals(), args.words(), args.words());
-    let (costs, hyper, metrics) = (args.reals(), args.reals(), args.reals_mut());
+    let (costs, metrics) = (args.reals(), args.reals_mut());
     let (rows, steps) = (p.rows as usize, p.steps as usize);
     let (mut loss, mut correct, mut cost) = (T::ZERO, T::ZERO, T::ZERO);
     let (mut acquired, mut count) = (0, 0);
     for row in (0..rows).filter(|&row| y[row] != NO_LABEL) {
         loss += losses[row * losses::LEN + losses::LOSS];
-        correct += losses[row * losses::LEN + losses::CORRECT];
+        let guess = losses[row * losses::LEN + losses::GUESS];
+        correct += if guess == T::count(y[row]) { T::ONE } else { T::ZERO };
         count += 1;
         for feature in (0..steps).map(|t| path[t * rows + row]).filter(|&feature| feature < p.features) {
             cost += costs[feature as usize];
             acquired += 1;
         }
     }
-    let objective = loss + hyper[hyper::ALPHA] * cost;
-    for (metric, value) in
-        metrics.iter_mut().zip([objective, loss, correct, cost, T::count(acquired), T::count(count)])
+    for (metric, value) in metrics.iter_mut().zip([loss, correct, cost, T::count(acquired), T::count(count)])
     {
         *metric += value;
     }

@@ -83,7 +83,8 @@ pub fn random_mask<T: Real>(p: &RandomMask, mut args: Args<T>) {
         for (block, values) in mask.chunks_mut(128).enumerate() {
             let bits = source.bits(p.first + row as u32, 0, block as u32);
             for (i, value) in values.iter_mut().enumerate() {
-                *value = T::count(bits[i / 32] >> (i % 32) & 1);
+                let seen = p.all != 0 || bits[i / 32] >> (i % 32) & 1 == 1;
+                *value = if seen { T::ONE } else { T::ZERO };
             }
         }
     }

@@ -5,6 +5,13 @@ use super::real::Real;
 use crate::engine::kernels::{Greedy, Select, SelectGrad};
 use crate::engine::state::{NEVER, hyper, losses, scalars};
 
+/// The logits of what can be done: the features that are not blocked, and stopping, which never is.
+#[inline(always)]
+fn open<T: Real>(z: &[T]) -> impl Iterator<Item = T> + Clone {
+    let stop = z.len() - 1;
+    z.iter().copied().enumerate().filter(move |&(i, z)| i == stop || !z.is_blocked()).map(|(_, z)| z)
+}
+
 /// The largest of the unblocked values, and the sum of exp(value − largest).
 #[inline(always)]
 fn softmax_mass<T: Real>(values: impl Iterator<Item = T> + Clone) -> (T, T) {
@@ -47,12 +54,12 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
                 (top_u, chosen) = (u, i as u32);
             }
         }
-        let (top_z, mass_p) = softmax_mass(z.iter().filter(|z| !z.is_blocked()).map(|&z| z / tau_hard));
+        let (top_z, mass_p) = softmax_mass(open(z).map(|z| z / tau_hard));
         let log_mass_p = mass_p.ln();
         let mut entropy = T::ZERO;
         let mut mass_r = T::ZERO;
         for (i, &z) in z.iter().enumerate() {
-            if z.is_blocked() {
+            if i < features && z.is_blocked() {
                 chance[i] = T::ZERO;
                 continue;
             }
@@ -104,7 +111,7 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
         let mask = &relax[tape_row * 2 * relax_pitch..][..features];
         let chance = &relax[tape_row * 2 * relax_pitch + relax_pitch..][..features];
         let from_mask = &mask_grad[row * relax_pitch..][..features];
-        let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::LOSS];
+        let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::WORTH];
         let value_next = if p.step + 1 == p.steps {
             loss_at(next_row)
         } else {
@@ -115,21 +122,27 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
         let (entropy, price, loss) = (now[scalars::ENTROPY], now[scalars::PRICE], loss_at(tape_row));
         let dq = survival * (loss - alpha * price - value_next);
 
-        let (top_z, mass_p) = softmax_mass(z.iter().filter(|z| !z.is_blocked()).map(|&z| z / tau_hard));
+        let (top_z, mass_p) = softmax_mass(open(z).map(|z| z / tau_hard));
         let log_mass_p = mass_p.ln();
         let dr = |i: usize| survival * alpha * go * costs[i] + (T::ONE - mask[i]) * from_mask[i];
         let pull: T = (0..features).map(|i| chance[i] * dr(i)).sum();
+        let stopping = (z[features] / tau_hard - top_z - log_mass_p).exp_down();
+        let push = hyper[hyper::GUARD] * survival * (stopping - T::of(0.5)) / tau_hard;
+        let going = (T::ONE - stopping).larger(T::of(1e-6));
         for (i, z) in z.iter_mut().enumerate() {
-            if z.is_blocked() {
+            if i < features && z.is_blocked() {
                 *z = T::ZERO;
                 continue;
             }
             let du = if i < features { chance[i] * (dr(i) - pull - halt * go * dq) } else { halt * go * dq };
             let log_p = *z / tau_hard - top_z - log_mass_p;
+            let p = log_p.exp_down();
             *z = du / (tau_soft * tau_hard)
-                + lambda * survival * log_p.exp_down() * (log_p + entropy) / tau_hard;
+                + lambda * survival * p * (log_p + entropy) / tau_hard
+                + if i < features { -push * p / going } else { push };
         }
-        now[scalars::VALUE] = alpha * go * price + halt * loss - lambda * entropy + go * value_next;
+        now[scalars::VALUE] =
+            alpha * go * price + halt * loss - hyper[hyper::LURE] * lambda * entropy + go * value_next;
     }
 }
 

@@ -7,4 +7,5 @@ mod readback;
 
 pub use context::{Adapter, Gpu, adapters};
 pub use program::GpuProgram;
+pub(crate) use program::{MAX_GRID, buffer_bytes, check_limits};
 pub use readback::Readback;

@@ -3,13 +3,35 @@
 use super::context::{Gpu, Pipeline};
 use super::readback::Readback;
 use crate::engine::kernels::WORDS;
-use crate::engine::plan::{BufferId, Elem, Plan};
+use crate::engine::plan::{BufferDecl, BufferId, Elem, Plan};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Distance of parameter blocks: WebGPU's default alignment of uniform offsets.
 const BLOCK: u64 = 256;
+
+/// Workgroups in one dimension: WebGPU's default limit.
+pub(crate) const MAX_GRID: u32 = 65_535;
+
+/// Bytes of a buffer on a device: vec4 views need whole vectors.
+pub(crate) fn buffer_bytes(decl: &BufferDecl) -> u64 {
+    (decl.len as u64 * 4).next_multiple_of(16)
+}
+
+/// Whether a device of these limits can hold and bind a buffer.
+pub(crate) fn check_limits(limits: &wgpu::Limits, decl: &BufferDecl) -> Result<()> {
+    let needed = buffer_bytes(decl);
+    for (name, limit) in [
+        ("max_storage_buffer_binding_size", limits.max_storage_buffer_binding_size),
+        ("max_buffer_size", limits.max_buffer_size),
+    ] {
+        if needed > limit {
+            return Err(Error::Limit { buffer: decl.name.clone(), name, needed, limit });
+        }
+    }
+    Ok(())
+}
 
 struct Dispatch {
     pipeline: Pipeline,
@@ -36,17 +58,11 @@ impl GpuProgram {
             return Err(Error::Plan(format!("{} lanes, but a GPU plan has one", plan.lanes())));
         }
         let limits = gpu.device().limits();
-        let (binding_limit, buffer_limit) = (limits.max_storage_buffer_binding_size, limits.max_buffer_size);
         for decl in plan.buffers() {
-            let needed = decl.len as u64 * 4;
-            let (name, limit) = if binding_limit < buffer_limit {
-                ("max_storage_buffer_binding_size", binding_limit)
-            } else {
-                ("max_buffer_size", buffer_limit)
-            };
-            if needed > limit {
-                return Err(Error::Limit { buffer: decl.name.clone(), name, needed, limit });
-            }
+            check_limits(&limits, decl)?;
+        }
+        if let Some(call) = plan.calls().iter().find(|call| call.grid.iter().any(|&n| n > MAX_GRID)) {
+            return Err(Error::Plan(format!("{}: a grid of {:?} workgroups", call.kernel().name, call.grid)));
         }
         let buffers = gpu.scoped("buffers", || {
             plan.buffers()
@@ -54,8 +70,7 @@ impl GpuProgram {
                 .map(|decl| {
                     gpu.device().create_buffer(&wgpu::BufferDescriptor {
                         label: Some(&format!("querent {}", decl.name)),
-                        // vec4 views need whole vectors.
-                        size: (decl.len as u64 * 4).next_multiple_of(16),
+                        size: buffer_bytes(decl),
                         usage: wgpu::BufferUsages::STORAGE
                             | wgpu::BufferUsages::COPY_SRC
                             | wgpu::BufferUsages::COPY_DST,

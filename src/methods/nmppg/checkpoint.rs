@@ -12,6 +12,8 @@ use std::path::Path;
 pub struct Checkpoint {
     /// The run's settings, as JSON.
     config: String,
+    /// Where the staged procedure is, as JSON; empty for a stepper alone.
+    pub(super) progress: String,
     /// The stage it was in.
     pub(super) stage: Stage,
     /// Buffers of reals.
@@ -26,7 +28,7 @@ const FORMAT: &str = "querent checkpoint 1";
 impl Checkpoint {
     pub(super) fn new(config: &Config, stage: Stage) -> Self {
         let config = serde_json::to_string(config).unwrap_or_default();
-        Self { config, stage, reals: BTreeMap::new(), words: BTreeMap::new() }
+        Self { config, progress: String::new(), stage, reals: BTreeMap::new(), words: BTreeMap::new() }
     }
 
     pub(super) fn check_config(&self, config: &Config) -> Result<()> {
@@ -60,8 +62,13 @@ impl Checkpoint {
         let path = path.as_ref();
         let stage = serde_json::to_string(&self.stage).unwrap_or_default();
         let metadata = HashMap::from(
-            [("format", FORMAT.to_string()), ("config", self.config.clone()), ("stage", stage)]
-                .map(|(key, value)| (key.to_string(), value)),
+            [
+                ("format", FORMAT.to_string()),
+                ("config", self.config.clone()),
+                ("stage", stage),
+                ("progress", self.progress.clone()),
+            ]
+            .map(|(key, value)| (key.to_string(), value)),
         );
         let bad = |error: safetensors::SafeTensorError| Error::file(path, error.to_string());
         let mut tensors = Vec::new();
@@ -97,8 +104,13 @@ impl Checkpoint {
         };
         let stage = serde_json::from_str(text("stage")?)
             .map_err(|error| Error::file(path, format!("the checkpoint's stage cannot be read: {error}")))?;
-        let mut checkpoint =
-            Self { config: text("config")?.clone(), stage, reals: BTreeMap::new(), words: BTreeMap::new() };
+        let mut checkpoint = Self {
+            config: text("config")?.clone(),
+            progress: text("progress")?.clone(),
+            stage,
+            reals: BTreeMap::new(),
+            words: BTreeMap::new(),
+        };
         for (name, view) in SafeTensors::deserialize(&bytes).map_err(bad)?.iter() {
             let words = view.data().chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
             match view.dtype() {

@@ -16,16 +16,49 @@ pub enum Rollout {
 /// What changes from stage to stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
+    /// What one unit of cost is worth in nats of loss, α.
+    pub alpha: f64,
     /// Temperature of the relaxation, τs.
     pub tau_soft: f64,
     /// Weight of the entropy bonus, λ.
     pub lambda: f64,
+    /// The policy's learning rate.
+    pub policy_rate: f64,
+    /// The predictor's learning rate.
+    pub predictor_rate: f64,
+    /// Share of the entropy bonus that counts as value: 1 as published; 0 for a bonus that makes the
+    /// policy try things but does not reward asking on.
+    pub lure: f64,
+    /// Weight of the guard that keeps stopping and going on both possible; 0 as published.
+    pub guard: f64,
+    /// Share of the predictor's own belief at the end of a path in what its states are worth to the
+    /// policy, instead of the label; 0 as published.
+    pub belief: f64,
+    /// Share of the newest weights in the moving average that evaluation uses; 1: no averaging.
+    pub average: f64,
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        Self {
+            alpha: 0.02,
+            tau_soft: 0.5,
+            lambda: 0.0,
+            policy_rate: 1e-3,
+            predictor_rate: 1e-4,
+            lure: 1.0,
+            guard: 0.0,
+            belief: 0.0,
+            average: 1.0,
+        }
+    }
 }
 
 /// The horizon where none is given: gradients flow through at most so many acquisitions.
 const DEFAULT_HORIZON: usize = 30;
 
-/// Settings of a training run.
+/// Settings of a training run. Every field has a default ([`Config::new`]) that was measured on the
+/// synthetic tasks: `docs/training.md` shows each choice's effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -39,14 +72,50 @@ pub struct Config {
     pub predictor_hidden: [usize; 2],
     /// Instances of a training step.
     pub batch: usize,
-    /// The policy's learning rate.
+    /// The policy's learning rate, at its largest.
     pub policy_rate: f64,
-    /// The predictor's learning rate.
+    /// The predictor's learning rate, at its largest.
     pub predictor_rate: f64,
+    /// Whether rates and bonuses fall over the run (rates along a half cosine).
+    pub decay: bool,
+    /// The policy's rate falls with τs to this power.
+    pub cooling: f64,
     /// Probability that a hidden unit of the predictor is dropped in training.
     pub dropout: f64,
     /// Temperature of the policy, τh.
     pub tau_hard: f64,
+    /// Temperature of the relaxation, τs, stage by stage.
+    pub temperatures: Vec<f64>,
+    /// Epochs of the warm-up, in which the predictor learns alone on random masks.
+    pub warm_up_epochs: usize,
+    /// Epochs of a stage, at most.
+    pub stage_epochs: usize,
+    /// A stage ends after so many epochs without a better validation objective.
+    pub patience: usize,
+    /// Training steps of an epoch at least: small tables are gone through several times.
+    pub epoch_steps: usize,
+    /// Weight of the entropy bonus, λ, throughout; `None`: `lambda_share` decides.
+    pub lambda: Option<f64>,
+    /// λ as a share of what one question costs: 1 is a bonus that pays for the cheapest question of a
+    /// policy that knows nothing.
+    pub lambda_share: f64,
+    /// Share of the bonus that counts as value (see [`Stage::lure`]).
+    pub lure: f64,
+    /// Weight, in units of α, of the guard that keeps stopping and going on both possible.
+    pub guard: f64,
+    /// Share of the predictor's own belief in what states are worth to the policy (see
+    /// [`Stage::belief`]).
+    pub belief: f64,
+    /// Share of the run after which the entropy bonus and the guard have faded away.
+    pub bonus_end: f64,
+    /// Probability of stopping at the first step before anything is learned; `None`: as initialised.
+    pub initial_stop: Option<f64>,
+    /// α at the start of the first stage, as a share of α.
+    pub alpha_start: f64,
+    /// Share of the run after which α has its full value.
+    pub alpha_ramp: f64,
+    /// Share of the newest weights in the moving average that is evaluated and kept; 1: no averaging.
+    pub average: f64,
     /// Which masks the networks see.
     pub rollout: Rollout,
     /// Seed of weights, order, noise and dropout.
@@ -64,9 +133,26 @@ impl Default for Config {
             predictor_hidden: [128, 128],
             batch: 128,
             policy_rate: 1e-3,
-            predictor_rate: 1e-4,
-            dropout: 0.3,
+            predictor_rate: 1e-3,
+            decay: true,
+            cooling: 0.0,
+            dropout: 0.0,
             tau_hard: 1.0,
+            temperatures: TEMPERATURES.to_vec(),
+            warm_up_epochs: 3,
+            stage_epochs: 3,
+            patience: 3,
+            epoch_steps: 400,
+            lambda: None,
+            lambda_share: 0.5,
+            lure: 0.0,
+            guard: 0.1,
+            belief: 0.0,
+            bonus_end: 0.4,
+            initial_stop: Some(0.2),
+            alpha_start: 0.2,
+            alpha_ramp: 0.4,
+            average: 0.005,
             rollout: Rollout::StraightThrough,
             seed: 0,
             memory_budget: 1 << 30,
@@ -74,10 +160,37 @@ impl Default for Config {
     }
 }
 
+/// The published temperatures.
+const TEMPERATURES: [f64; 5] = [0.8, 0.5, 0.2, 0.05, 0.02];
+
 impl Config {
     /// The default settings for a trade-off α between loss and cost.
     pub fn new(alpha: f64) -> Self {
         Self { alpha, ..Self::default() }
+    }
+
+    /// The published settings, taken literally: λ = 0.5 and τh = 1, up to 2000 epochs a stage with a
+    /// patience of 100, constant rates of 1e-3 and 1e-4, dropout 0.3, and nothing that we added.
+    pub fn paper(alpha: f64) -> Self {
+        Self {
+            alpha,
+            predictor_rate: 1e-4,
+            decay: false,
+            cooling: 0.0,
+            dropout: 0.3,
+            warm_up_epochs: 2000,
+            stage_epochs: 2000,
+            patience: 100,
+            epoch_steps: 1,
+            lambda: Some(0.5),
+            lure: 1.0,
+            guard: 0.0,
+            belief: 0.0,
+            initial_stop: None,
+            alpha_start: 1.0,
+            average: 1.0,
+            ..Self::default()
+        }
     }
 
     /// The horizon for a problem.
@@ -117,6 +230,43 @@ impl Config {
         if !(self.alpha.is_finite() && self.alpha >= 0.0) {
             return fail(format!("alpha is {}, but it must be a finite number, zero or more", self.alpha));
         }
+        if self.temperatures.is_empty()
+            || self.temperatures.iter().any(|&tau| !(tau.is_finite() && tau > 0.0))
+        {
+            return fail(format!(
+                "temperatures are {:?}, but at least one is needed, each a finite number above 0",
+                self.temperatures
+            ));
+        }
+        for (name, value) in [("stage_epochs", self.stage_epochs), ("patience", self.patience)] {
+            if value == 0 {
+                return fail(format!("{name} is 0, but it must be at least 1"));
+            }
+        }
+        let not_negative = [
+            ("cooling", self.cooling),
+            ("lambda", self.lambda.unwrap_or(0.0)),
+            ("lambda_share", self.lambda_share),
+            ("lure", self.lure),
+            ("guard", self.guard),
+            ("belief", self.belief),
+            ("bonus_end", self.bonus_end),
+            ("alpha_start", self.alpha_start),
+            ("alpha_ramp", self.alpha_ramp),
+        ];
+        for (name, value) in not_negative {
+            if !(value.is_finite() && value >= 0.0) {
+                return fail(format!("{name} is {value}, but it must be a finite number, zero or more"));
+            }
+        }
+        if !(self.average > 0.0 && self.average <= 1.0) {
+            return fail(format!("average is {}, but it must be above 0 and at most 1", self.average));
+        }
+        if let Some(stop) = self.initial_stop
+            && !(stop > 0.0 && stop < 1.0)
+        {
+            return fail(format!("initial_stop is {stop}, but it must be between 0 and 1"));
+        }
         if !(0.0..1.0).contains(&self.dropout) {
             return fail(format!("dropout is {}, but it must be at least 0 and below 1", self.dropout));
         }
@@ -136,9 +286,24 @@ impl Stage {
                 "tau_soft is {value}, but it must be a finite number above 0"
             )));
         }
-        if !self.lambda.is_finite() {
-            let value = self.lambda;
-            return Err(Error::Config(format!("lambda is {value}, but it must be a finite number")));
+        if !(self.average > 0.0 && self.average <= 1.0) {
+            let value = self.average;
+            return Err(Error::Config(format!("average is {value}, but it must be above 0 and at most 1")));
+        }
+        for (name, value) in [
+            ("alpha", self.alpha),
+            ("lambda", self.lambda),
+            ("lure", self.lure),
+            ("guard", self.guard),
+            ("belief", self.belief),
+            ("policy_rate", self.policy_rate),
+            ("predictor_rate", self.predictor_rate),
+        ] {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(Error::Config(format!(
+                    "{name} is {value}, but it must be a finite number, zero or more"
+                )));
+            }
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::config::{Config, Rollout};
 use crate::data::Dataset;
 use crate::engine::Engine;
 use crate::engine::Kind;
+use crate::engine::gpu::{MAX_GRID, buffer_bytes, check_limits};
 use crate::engine::plan::{BufferId, Elem, Plan, PlanBuilder, Scope};
 use crate::engine::state::{METRICS, clock, hyper, losses, scalars};
 use crate::error::{Error, Result};
@@ -124,6 +125,8 @@ pub struct Chunk {
     pub predictor: [BufferId; 4],
     pub losses: BufferId,
     pub metrics: BufferId,
+    pub relax: BufferId,
+    pub input: BufferId,
 }
 
 /// The buffers of a run, by what they are for.
@@ -224,6 +227,8 @@ impl Layout {
         let chunk_x = reals("evaluation.x", rows_e * pitch(s.columns));
         let chunk_losses = reals("evaluation.losses", rows_e * losses::LEN);
         let chunk_metrics = reals("evaluation.metrics", METRICS);
+        let chunk_relax = reals("evaluation.relax", rows_e * 2 * pitch(s.features));
+        let chunk_input = reals("evaluation.input", rows_e * pitch(s.inputs()));
         let mut words = |name: &str, len| b.buffer(name, Elem::U32, len, Scope::Lane);
         let chunk = Chunk {
             x: chunk_x,
@@ -234,6 +239,8 @@ impl Layout {
             predictor: chunk_predictor,
             losses: chunk_losses,
             metrics: chunk_metrics,
+            relax: chunk_relax,
+            input: chunk_input,
         };
         let y = words("y", rows);
         let when = words("when", rows * s.features);
@@ -294,18 +301,18 @@ impl Layout {
         let mut b = PlanBuilder::new(lanes);
         let layout = Self::declare(&mut b, sizes, config);
         layout.training_step(&mut b);
-        layout.warm_up_step(&mut b);
+        layout.predictor_steps(&mut b);
         layout.evaluation(&mut b);
         Ok((layout, b.finish()?))
     }
 
-    /// Builds the plan of a run for an engine: micro-batches as large as its limits and the memory
-    /// budget allow.
+    /// Builds the plan of a run: micro-batches as large as the target's limits and the memory budget
+    /// allow.
     ///
     /// # Errors
-    /// Settings that do not fit the problem, or a budget too small for a single instance.
-    pub fn build(
-        engine: &Engine,
+    /// Settings that do not fit the problem, or limits or a budget too small for a single instance.
+    pub(crate) fn build(
+        target: &Target,
         problem: &Problem,
         splits: [usize; 3],
         config: &Config,
@@ -322,7 +329,7 @@ impl Layout {
             SplitRange { start: start - len, len }
         });
         let threshold = (config.dropout * 65536.0).round() as u32;
-        let on_gpu = matches!(engine.kind(), Kind::Gpu(_));
+        let on_gpu = matches!(target, Target::Gpu(_));
         let most = splits.into_iter().max().unwrap_or(1).max(1);
         let sizes = Sizes {
             columns: problem.columns(),
@@ -339,39 +346,24 @@ impl Layout {
             dropout: (threshold > 0).then_some(threshold),
             noise,
         };
-        let binding_limit = match engine.kind() {
-            Kind::Gpu(gpu) => {
-                let limits = gpu.device().limits();
-                limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
-            }
-            _ => u64::MAX,
-        };
         // A step replayed from outside is one micro-batch, so that its noise is one tape.
-        let whole = on_gpu || noise == Noise::Given;
+        let given = noise == Noise::Given;
+        let whole = on_gpu || given;
         let mut rows = if whole { batch } else { CPU_ROWS.min(batch) };
         let mut lanes = if whole { 1 } else { CPU_LANES.min(batch.div_ceil(rows)) };
         loop {
             let evaluation_rows = if on_gpu { (rows * GPU_EVALUATION).min(most) } else { rows };
             let (layout, plan) = Self::with_rows(sizes.clone(), config, rows, lanes, evaluation_rows)?;
-            let working = working_bytes(&plan, engine.real_bytes());
-            let widest = plan
-                .buffers()
-                .iter()
-                .filter(|buffer| buffer.scope == Scope::Lane)
-                .map(|buffer| buffer.len as u64 * 4)
-                .max()
-                .unwrap_or(0);
-            if working <= config.memory_budget && widest <= binding_limit {
+            let Err(error) = target.check(&plan, config.memory_budget) else {
                 return Ok((layout, plan));
-            }
+            };
             // Fewer at a time, and when there is only one, smaller ones.
             if lanes > 1 {
                 lanes = lanes.div_ceil(2);
-            } else if rows > 1 {
+            } else if rows > 1 && !given {
                 rows = rows.div_ceil(2);
             } else {
-                let budget = config.memory_budget.min(binding_limit);
-                return Err(Error::Memory { needed: working, budget });
+                return Err(error);
             }
         }
     }
@@ -379,19 +371,79 @@ impl Layout {
     /// What a configuration takes on an engine, before anything is allocated.
     ///
     /// # Errors
-    /// As [`Layout::build`].
+    /// Settings that do not fit the problem, or limits or a budget too small for a single instance.
     pub fn memory(engine: &Engine, data: &Dataset, config: &Config) -> Result<Memory> {
-        let (layout, plan) = Self::build(engine, data.problem(), data.sizes(), config, Noise::Drawn)?;
-        let total = plan.bytes(engine.real_bytes());
-        let working = working_bytes(&plan, engine.real_bytes());
-        let largest = plan.buffers().iter().map(|buffer| buffer.len as u64 * 4).max().unwrap_or(0);
+        let target = Target::of(engine);
+        let (layout, plan) = Self::build(&target, data.problem(), data.sizes(), config, Noise::Drawn)?;
+        let total = plan.bytes(target.real_bytes());
+        let working = working_bytes(&plan, target.real_bytes());
         Ok(Memory {
             state: total - working,
             working,
             rows: layout.sizes.rows,
             micro_batches: layout.sizes.micro_batches().count(),
-            largest,
+            largest: plan.buffers().iter().map(buffer_bytes).max().unwrap_or(0),
         })
+    }
+
+    /// The limits a device must be requested with so that this table and configuration fit: WebGPU's
+    /// defaults, with larger buffers only if what outlives a step needs them (tapes adapt).
+    ///
+    /// # Errors
+    /// Settings that do not fit the problem, or a budget too small for a single instance.
+    pub fn required_limits(data: &Dataset, config: &Config) -> Result<wgpu::Limits> {
+        let mut limits = wgpu::Limits {
+            max_storage_buffer_binding_size: u64::MAX,
+            max_buffer_size: u64::MAX,
+            ..Default::default()
+        };
+        let target = Target::Gpu(Box::new(limits.clone()));
+        let (_, plan) = Self::build(&target, data.problem(), data.sizes(), config, Noise::Drawn)?;
+        let state = plan.buffers().iter().filter(|buffer| buffer.scope == Scope::Shared);
+        let largest = state.map(buffer_bytes).max().unwrap_or(0);
+        let defaults = wgpu::Limits::default();
+        limits.max_storage_buffer_binding_size = largest.max(defaults.max_storage_buffer_binding_size);
+        limits.max_buffer_size = largest.max(defaults.max_buffer_size);
+        Ok(limits)
+    }
+}
+
+/// What a plan is built for.
+pub(crate) enum Target {
+    /// The CPU engine, with reals of so many bytes.
+    Cpu(usize),
+    /// A device of these limits.
+    Gpu(Box<wgpu::Limits>),
+}
+
+impl Target {
+    pub(crate) fn of(engine: &Engine) -> Self {
+        match engine.kind() {
+            Kind::Gpu(gpu) => Target::Gpu(Box::new(gpu.device().limits())),
+            _ => Target::Cpu(engine.real_bytes()),
+        }
+    }
+
+    fn real_bytes(&self) -> usize {
+        match self {
+            Target::Cpu(bytes) => *bytes,
+            Target::Gpu(_) => 4,
+        }
+    }
+
+    /// Whether a plan's tapes and gradients fit. What outlives a step is checked when it is created:
+    /// smaller micro-batches would not help it.
+    fn check(&self, plan: &Plan, budget: u64) -> Result<()> {
+        if let Target::Gpu(limits) = self {
+            for decl in plan.buffers().iter().filter(|decl| decl.scope == Scope::Lane) {
+                check_limits(limits, decl)?;
+            }
+            if let Some(call) = plan.calls().iter().find(|call| call.grid.iter().any(|&n| n > MAX_GRID)) {
+                return Err(Error::Plan(format!("{}: a grid of {:?}", call.kernel().name, call.grid)));
+            }
+        }
+        let needed = working_bytes(plan, self.real_bytes());
+        if needed > budget { Err(Error::Memory { needed, budget }) } else { Ok(()) }
     }
 }
 

@@ -8,11 +8,16 @@ mod backward;
 mod checkpoint;
 mod config;
 mod layout;
+mod reference;
 pub mod replay;
 mod rollout;
+mod schedule;
+mod stepper;
 mod trainer;
 
 pub use checkpoint::Checkpoint;
 pub use config::{Config, Rollout, Stage};
 pub use layout::{Layout, Memory, Noise};
-pub use trainer::{Evaluation, Metrics, Trainer, Which};
+pub use reference::reference_blocking;
+pub use stepper::{Evaluation, Metrics, Stepper, Which};
+pub use trainer::Trainer;

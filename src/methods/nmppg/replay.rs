@@ -4,7 +4,7 @@
 
 use super::config::{Config, Rollout, Stage};
 use super::layout::Noise;
-use super::trainer::Trainer;
+use super::stepper::Stepper;
 use crate::data::{Dataset, Split};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -189,9 +189,10 @@ fn numbers(view: &TensorView<'_>) -> Option<Vec<f64>> {
     }
 }
 
-/// An index: what is negative or too large becomes one that no check accepts.
+/// An index. What is none (negative, too large, not whole) becomes one that no check accepts; small
+/// negative ones keep their value for the message.
 fn index(value: f64) -> u32 {
-    if (0.0..4e9).contains(&value) { value as u32 } else { value as i64 as i32 as u32 }
+    if value.fract() != 0.0 || value.abs() > f64::from(i32::MAX) { u32::MAX } else { value as i32 as u32 }
 }
 
 impl Case {
@@ -225,8 +226,13 @@ impl Case {
             }
         };
         let steps: usize = r.number("k")?;
-        let (alpha, tau_hard) = (r.number("alpha")?, r.number("tau_hard")?);
-        let stage = Stage { tau_soft: r.number("tau_soft")?, lambda: r.number("lambda_ent")? };
+        let (alpha, tau_hard): (f64, f64) = (r.number("alpha")?, r.number("tau_hard")?);
+        let stage = Stage {
+            alpha,
+            tau_soft: r.number("tau_soft")?,
+            lambda: r.number("lambda_ent")?,
+            ..Stage::default()
+        };
         stage.check()?;
         let rollout = match r.text("rollout")? {
             "st" => Rollout::StraightThrough,
@@ -290,8 +296,8 @@ impl Case {
     ///
     /// # Errors
     /// The engine has too little memory, or refuses something.
-    pub fn prepare(&self, engine: &Engine) -> Result<Trainer> {
-        let mut trainer = Trainer::with_noise(engine, &self.data, self.config.clone(), Noise::Given)?;
+    pub fn prepare(&self, engine: &Engine) -> Result<Stepper> {
+        let mut trainer = Stepper::with_noise(engine, &self.data, self.config.clone(), Noise::Given)?;
         trainer.set_stage(self.stage)?;
         let layout = trainer.layout().clone();
         let actions = layout.sizes.features + 1;

@@ -33,41 +33,60 @@ impl Layout {
         b.end();
     }
 
-    /// The section `warm_up`: a step of the predictor alone, on masks drawn feature by feature.
-    pub(super) fn warm_up_step(&self, b: &mut PlanBuilder) {
+    /// The sections `warm_up` and `reference`: a step of the predictor alone, on masks drawn feature by
+    /// feature, or on everything.
+    pub(super) fn predictor_steps(&self, b: &mut PlanBuilder) {
         let s = &self.sizes;
-        b.begin("warm_up");
-        self.each_micro_batch(b, "warm_up.micro", |b, micro| {
-            self.gather_batch(b, micro);
-            let (rows, first) = (word(micro.rows), word(micro.first));
-            let relax_pitch = word(pitch(s.features));
-            b.call(
-                k::RandomMask { rows, features: word(s.features), pitch: relax_pitch, first },
-                &[self.clock, self.relax],
-            );
-            self.expand(b, micro.rows, 0, false);
-            self.draw_dropout(b, micro, 1);
-            self.predict(b, micro.rows, micro.rows, Operand::from(self.input));
-            b.call(k::Outcome { rows, steps: 0 }, &[self.scalars, self.losses, self.hyper, self.metrics]);
-            self.warm_up_backward(b, micro);
-        });
-        self.predictor.adam(b, s.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
-        self.advance(b, advance::PREDICTOR);
-        b.end();
+        for (name, all) in [("warm_up", false), ("reference", true)] {
+            b.begin(name);
+            self.each_micro_batch(b, &format!("{name}.micro"), |b, micro| {
+                self.gather_batch(b, micro);
+                self.draw_masks(b, micro, self.relax, all);
+                self.expand(b, micro.rows, 0, false, self.dense());
+                self.draw_dropout(b, micro, 1);
+                self.predict(b, micro.rows, micro.rows, Operand::from(self.input));
+                b.call(
+                    k::Outcome { rows: word(micro.rows), steps: 0 },
+                    &[self.scalars, self.losses, self.hyper, self.metrics],
+                );
+                self.warm_up_backward(b, micro);
+            });
+            self.predictor.adam(b, s.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
+            self.advance(b, advance::PREDICTOR);
+            b.end();
+        }
+    }
+
+    fn draw_masks(&self, b: &mut PlanBuilder, micro: Micro, relax: BufferId, all: bool) {
+        let s = &self.sizes;
+        b.call(
+            k::RandomMask {
+                rows: word(micro.rows),
+                features: word(s.features),
+                pitch: word(pitch(s.features)),
+                first: word(micro.first),
+                all: u32::from(all),
+            },
+            &[self.clock, relax],
+        );
     }
 
     /// The sections `evaluate.0`, `.1`, `.2`, for the training, validation and test rows: one chunk
-    /// of the split each time they are run.
+    /// of the split each time they are run; and `evaluate_all.0` …, the predictor on everything.
     pub(super) fn evaluation(&self, b: &mut PlanBuilder) {
-        for (index, &split) in self.sizes.splits.iter().enumerate() {
-            b.begin(format!("evaluate.{index}"));
-            for lane in 0..self.sizes.lanes {
-                b.lane(Some(lane));
-                self.greedy_chunk(b, split, lane * self.sizes.evaluation_rows);
+        for (name, all) in [("evaluate", false), ("evaluate_all", true)] {
+            for (index, &split) in self.sizes.splits.iter().enumerate() {
+                b.begin(format!("{name}.{index}"));
+                for lane in 0..self.sizes.lanes {
+                    b.lane(Some(lane));
+                    let first = lane * self.sizes.evaluation_rows;
+                    self.gather_chunk(b, split, first);
+                    if all { self.chunk_of_everything(b, first) } else { self.greedy_chunk(b) }
+                }
+                b.lane(None);
+                self.advance(b, advance::CHUNK);
+                b.end();
             }
-            b.lane(None);
-            self.advance(b, advance::CHUNK);
-            b.end();
         }
     }
 
@@ -131,8 +150,12 @@ impl Layout {
         }
     }
 
+    fn dense(&self) -> Dense {
+        Dense { x: self.x, relax: self.relax, input: self.input }
+    }
+
     /// The dense input of both networks at step t.
-    fn expand(&self, b: &mut PlanBuilder, rows: usize, t: usize, nothing_seen: bool) {
+    fn expand(&self, b: &mut PlanBuilder, rows: usize, t: usize, nothing_seen: bool, io: Dense) {
         let s = &self.sizes;
         b.call(
             k::Expand {
@@ -145,7 +168,7 @@ impl Layout {
                 input_pitch: word(pitch(s.inputs())),
                 nothing_seen: u32::from(nothing_seen),
             },
-            &[self.groups, self.x, self.relax, self.input],
+            &[self.groups, io.x, io.relax, io.input],
         );
     }
 
@@ -164,6 +187,17 @@ impl Layout {
         }
         net.forward(b, 1, rows, tape.hidden1.into(), tape.hidden2.into(), self.multipliers(1));
         net.forward(b, 2, rows, tape.hidden2.into(), tape.logits.into(), None);
+        let s = &self.sizes;
+        b.call(
+            k::Believe {
+                rows: word(rows),
+                batch: word(batch),
+                classes: word(s.classes),
+                pitch: word(pitch(s.classes)),
+                weights: word(s.features),
+            },
+            &[tape.logits, self.y, self.costs, self.hyper, self.losses],
+        );
         self.loss(b, batch, rows, tape.logits, self.y, self.losses);
     }
 
@@ -209,7 +243,7 @@ impl Layout {
         for t in 0..s.steps {
             let at = |buffer| Operand::at(buffer, t * rows);
             if s.soft {
-                self.expand(b, rows, t, t == 0);
+                self.expand(b, rows, t, t == 0, self.dense());
                 policy.forward(b, 0, rows, at(self.input), at(tape.hidden1), None);
             } else {
                 let io = Embedded { x: self.x, path: self.path, sum: tape.sum, hidden: tape.hidden1 };
@@ -240,7 +274,7 @@ impl Layout {
         }
         let all = (s.steps + 1) * rows;
         if s.soft {
-            self.expand(b, rows, s.steps, false);
+            self.expand(b, rows, s.steps, false, self.dense());
             self.predict(b, rows, all, Operand::from(self.input));
         } else {
             let tape = &self.predictor_tape;
@@ -286,12 +320,11 @@ impl Layout {
         );
     }
 
-    fn greedy_chunk(&self, b: &mut PlanBuilder, split: SplitRange, first: usize) {
-        let s = &self.sizes;
-        let (rows, chunk) = (s.evaluation_rows, &self.chunk);
+    fn gather_chunk(&self, b: &mut PlanBuilder, split: SplitRange, first: usize) {
+        let (s, chunk) = (&self.sizes, &self.chunk);
         b.call(
             k::Gather {
-                rows: word(rows),
+                rows: word(s.evaluation_rows),
                 columns: word(s.columns),
                 pitch: word(pitch(s.columns)),
                 first: word(first),
@@ -302,13 +335,43 @@ impl Layout {
             },
             &[self.clock, self.data_x, self.data_y, chunk.x, chunk.y],
         );
+    }
+
+    /// The predictor on a chunk of which everything is seen.
+    fn chunk_of_everything(&self, b: &mut PlanBuilder, first: usize) {
+        let (chunk, predictor) = (&self.chunk, self.predictor.averaged());
+        let rows = self.sizes.evaluation_rows;
+        self.draw_masks(b, Micro { first, rows, accumulate: false }, chunk.relax, true);
+        self.expand(b, rows, 0, false, Dense { x: chunk.x, relax: chunk.relax, input: chunk.input });
+        predictor.forward(b, 0, rows, chunk.input.into(), chunk.predictor[1].into(), None);
+        self.score_chunk(b, 0);
+    }
+
+    /// The predictor's upper layers on a chunk, and what comes of it.
+    fn score_chunk(&self, b: &mut PlanBuilder, steps: usize) {
+        let (s, chunk, predictor) = (&self.sizes, &self.chunk, self.predictor.averaged());
+        let rows = s.evaluation_rows;
+        let [_, hidden1, hidden2, logits] = chunk.predictor;
+        predictor.forward(b, 1, rows, hidden1.into(), hidden2.into(), None);
+        predictor.forward(b, 2, rows, hidden2.into(), logits.into(), None);
+        self.loss(b, rows, rows, logits, chunk.y, chunk.losses);
+        b.call(
+            k::Score { rows: word(rows), steps: word(steps), features: word(s.features) },
+            &[chunk.losses, chunk.path, chunk.y, self.costs, chunk.metrics],
+        );
+    }
+
+    fn greedy_chunk(&self, b: &mut PlanBuilder) {
+        let s = &self.sizes;
+        let (rows, chunk) = (s.evaluation_rows, &self.chunk);
+        let (policy, predictor) = (self.policy.averaged(), self.predictor.averaged());
         let embedded =
             |[sum, hidden, ..]: [BufferId; 4]| Embedded { x: chunk.x, path: chunk.path, sum, hidden };
         let [_, hidden1, hidden2, logits] = chunk.policy;
         for t in 0..s.steps {
-            self.embed(b, &self.policy, embedded(chunk.policy), rows, t..t + 1, None, false);
-            self.policy.forward(b, 1, rows, hidden1.into(), hidden2.into(), None);
-            self.policy.forward(b, 2, rows, hidden2.into(), logits.into(), None);
+            self.embed(b, &policy, embedded(chunk.policy), rows, t..t + 1, None, false);
+            policy.forward(b, 1, rows, hidden1.into(), hidden2.into(), None);
+            policy.forward(b, 2, rows, hidden2.into(), logits.into(), None);
             b.call(
                 k::Greedy {
                     rows: word(rows),
@@ -319,16 +382,17 @@ impl Layout {
                 &[logits, chunk.when, chunk.path],
             );
         }
-        let [_, hidden1, hidden2, logits] = chunk.predictor;
-        self.embed(b, &self.predictor, embedded(chunk.predictor), rows, 0..s.steps + 1, None, false);
-        self.predictor.forward(b, 1, rows, hidden1.into(), hidden2.into(), None);
-        self.predictor.forward(b, 2, rows, hidden2.into(), logits.into(), None);
-        self.loss(b, rows, rows, logits, chunk.y, chunk.losses);
-        b.call(
-            k::Score { rows: word(rows), steps: word(s.steps), features: word(s.features) },
-            &[chunk.losses, chunk.path, chunk.y, self.costs, self.hyper, chunk.metrics],
-        );
+        self.embed(b, &predictor, embedded(chunk.predictor), rows, 0..s.steps + 1, None, false);
+        self.score_chunk(b, s.steps);
     }
+}
+
+/// What the dense input is made of and where it goes.
+#[derive(Clone, Copy)]
+struct Dense {
+    x: BufferId,
+    relax: BufferId,
+    input: BufferId,
 }
 
 /// What the first layer under hard masks reads and writes.

@@ -1,336 +1,270 @@
-//! Runs the plan: training steps, warm-up steps, evaluations, checkpoints.
+//! The staged procedure: warm-up, then stage after stage of falling temperature, each from the best
+//! weights so far, until no epoch is better.
 
 use super::checkpoint::Checkpoint;
-use super::config::{Config, Stage};
-use super::layout::{Layout, Memory, Noise};
-use crate::data::Dataset;
-use crate::engine::plan::{BufferId, Elem};
-use crate::engine::state::{METRICS, clock, hyper};
-use crate::engine::{Engine, Program, groups};
+use super::config::Config;
+use super::schedule::Position;
+use super::stepper::{Stepper, Which};
+use crate::data::{Dataset, Normalization};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::problem::Problem;
+use crate::history::{Epoch, Phase};
+use crate::model::Model;
+use crate::nn::{Mlp, Net};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Instant;
 
-/// Which rows to evaluate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// What is trained on.
-    Train = 0,
-    /// What decides when to stop.
-    Validation = 1,
-    /// What nothing was decided on.
-    Test = 2,
+/// Where a run is: what its checkpoint holds besides the device's state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Progress {
+    warm_up_done: usize,
+    stage: usize,
+    stage_epoch: usize,
+    since_best: usize,
+    best: Option<f64>,
+    seconds: f64,
+    history: Vec<Epoch>,
 }
 
-/// Means over the training instances since the last time they were read.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Metrics {
-    /// J, entropy bonus included.
-    pub objective: f64,
-    /// G = J + λ H: expected loss and cost.
-    pub loss_and_cost: f64,
-    /// H: entropy summed over the surviving steps.
-    pub entropy: f64,
-    /// The predictor's loss over all steps of the path.
-    pub prediction_loss: f64,
-    /// How many instances these are the means of.
-    pub instances: f64,
+/// Weights of both networks, in the buffers' layout.
+#[derive(Clone, Debug, PartialEq)]
+struct Weights {
+    policy: Vec<f64>,
+    predictor: Vec<f64>,
 }
 
-/// The greedy policy on a split: means over its instances.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Evaluation {
-    /// Loss plus α times cost.
-    pub objective: f64,
-    /// Cross-entropy in nats, weighted by class if the problem says so.
-    pub loss: f64,
-    /// Share of right answers.
-    pub accuracy: f64,
-    /// Cost of what was acquired.
-    pub cost: f64,
-    /// Features acquired.
-    pub acquisitions: f64,
-    /// How many instances these are the means of.
-    pub instances: f64,
-}
-
-/// The weights of [`Mlp`](crate::nn::Mlp)'s initial values for the two networks.
-const POLICY: u32 = 0;
-const PREDICTOR: u32 = 1;
-
-/// A training run on an engine.
+/// A training run: call [`Trainer::epoch_blocking`] until it is over, then
+/// [`Trainer::finish_blocking`].
 pub struct Trainer {
-    program: Program,
-    layout: Layout,
-    problem: Problem,
-    config: Config,
-    stage: Stage,
+    stepper: Stepper,
+    normalization: Normalization,
+    epoch_steps: usize,
+    progress: Progress,
+    best: Option<Weights>,
+    started: Instant,
 }
+
+/// Names of the best weights in a checkpoint.
+const BEST: [&str; 2] = ["best.policy", "best.predictor"];
 
 impl Trainer {
     /// Puts the data and freshly initialised networks on an engine.
     ///
     /// # Errors
-    /// Settings that do not fit the problem, or more memory than the engine has.
+    /// Settings that do not fit the problem, no validation rows, or more memory than the engine has.
     pub fn new(engine: &Engine, data: &Dataset, config: Config) -> Result<Self> {
-        Self::with_noise(engine, data, config, Noise::Drawn)
-    }
-
-    pub(super) fn with_noise(engine: &Engine, data: &Dataset, config: Config, noise: Noise) -> Result<Self> {
-        let problem = data.problem().clone();
-        let (layout, plan) = Layout::build(engine, &problem, data.sizes(), &config, noise)?;
-        let mut program = Program::new(engine, plan)?;
-        let costs: Vec<f64> = problem
-            .features()
-            .iter()
-            .map(|f| f.cost)
-            .chain(problem.class_weights().iter().copied())
-            .collect();
-        program.write_words(
-            layout.groups,
-            0,
-            &groups::words(layout.sizes.features, problem.group_of_column()),
-        );
-        program.write(layout.costs, 0, &costs);
-        for (split, at) in data.splits().iter().zip(layout.sizes.splits) {
-            program.write(layout.data_x, at.start * layout.sizes.columns, &split.x);
-            program.write_words(layout.data_y, at.start, &split.y);
+        if data.sizes()[1] == 0 {
+            return Err(Error::Data(
+                "there are no validation rows to decide by when to stop training".into(),
+            ));
         }
-        program.write(layout.policy.values, 0, &layout.policy.mlp.init(config.seed, POLICY));
-        program.write(layout.predictor.values, 0, &layout.predictor.mlp.init(config.seed, PREDICTOR));
-        program.write(layout.powers, 0, &[1.0; 4]);
-        program.write_words(layout.status, 0, &[u32::MAX]);
-        program.write_words(layout.clock, clock::SEED_LO, &[config.seed as u32, (config.seed >> 32) as u32]);
-        let stage = Stage { tau_soft: 0.5, lambda: 0.0 };
-        let mut trainer = Self { program, layout, problem, config, stage };
-        trainer.set_stage(stage)?;
-        Ok(trainer)
+        let mut stepper = Stepper::new(engine, data, config)?;
+        stepper.set_initial_stop();
+        // Whole passes over the data, as many as make an epoch long enough.
+        let pass = stepper.steps_per_epoch();
+        let epoch_steps = pass * stepper.config().epoch_steps.div_ceil(pass).max(1);
+        Ok(Self {
+            stepper,
+            normalization: data.normalization().clone(),
+            epoch_steps,
+            progress: Progress::default(),
+            best: None,
+            started: Instant::now(),
+        })
     }
 
-    /// What a configuration takes on an engine, before anything is allocated.
-    ///
-    /// # Errors
-    /// Settings that do not fit the problem, or a memory budget too small for one instance.
-    pub fn memory(engine: &Engine, data: &Dataset, config: &Config) -> Result<Memory> {
-        Layout::memory(engine, data, config)
+    /// The engine's side of the run.
+    pub fn stepper(&self) -> &Stepper {
+        &self.stepper
     }
 
-    /// Sets what changes from stage to stage.
+    /// The same, to evaluate with.
+    pub fn stepper_mut(&mut self) -> &mut Stepper {
+        &mut self.stepper
+    }
+
+    /// The epochs so far.
+    pub fn history(&self) -> &[Epoch] {
+        &self.progress.history
+    }
+
+    /// Training steps of an epoch.
+    pub fn epoch_steps(&self) -> usize {
+        self.epoch_steps
+    }
+
+    /// Epochs of the whole run at most: early stopping may make them fewer.
+    pub fn epochs_at_most(&self) -> usize {
+        let config = self.stepper.config();
+        config.warm_up_epochs + config.temperatures.len() * config.stage_epochs
+    }
+
+    /// Epochs that are behind, those that early stopping skipped included.
+    pub fn epochs_behind(&self) -> usize {
+        let config = self.stepper.config();
+        let p = &self.progress;
+        p.warm_up_done + p.stage * config.stage_epochs + p.stage_epoch
+    }
+
+    /// The best validation objective so far.
+    pub fn best(&self) -> Option<f64> {
+        self.progress.best
+    }
+
+    /// Trains for an epoch and evaluates it. `None` when the run is over.
     ///
     /// # Errors
-    /// A temperature that is not above zero, or a λ that is not a number.
-    pub fn set_stage(&mut self, stage: Stage) -> Result<()> {
-        stage.check()?;
-        self.stage = stage;
-        let mut values = [0.0; hyper::LEN];
-        values[hyper::ALPHA] = self.config.alpha;
-        values[hyper::TAU_HARD] = self.config.tau_hard;
-        values[hyper::TAU_SOFT] = stage.tau_soft;
-        values[hyper::LAMBDA] = stage.lambda;
-        values[hyper::RATE_POLICY] = self.config.policy_rate;
-        values[hyper::RATE_PREDICTOR] = self.config.predictor_rate;
-        values[hyper::BETA1] = 0.9;
-        values[hyper::BETA2] = 0.999;
-        values[hyper::EPSILON] = 1e-8;
-        self.program.write(self.layout.hyper, 0, &values);
+    /// A gradient was not a finite number, or the device was lost. The best weights so far are kept:
+    /// [`Trainer::finish_blocking`] still gives them.
+    pub fn epoch_blocking(&mut self) -> Result<Option<Epoch>> {
+        let config = self.stepper.config().clone();
+        let phase = if self.progress.warm_up_done < config.warm_up_epochs {
+            Phase::WarmUp
+        } else if self.progress.stage < config.temperatures.len() {
+            Phase::Stage(self.progress.stage)
+        } else {
+            return Ok(None);
+        };
+        let stage = match phase {
+            Phase::WarmUp => config.warm_up_stage(self.progress.warm_up_done),
+            Phase::Stage(stage) => {
+                config.stage(self.stepper.problem(), Position { stage, epoch: self.progress.stage_epoch })
+            }
+        };
+        self.stepper.set_stage(stage)?;
+        match phase {
+            Phase::WarmUp => self.stepper.warm_up(self.epoch_steps),
+            Phase::Stage(_) => self.stepper.steps(self.epoch_steps),
+        }
+        let train = self.stepper.metrics_blocking()?;
+        let validation = self.stepper.evaluate_blocking(Which::Validation)?;
+        // A policy that has not been trained is not worth keeping, whatever it scores.
+        let staged = matches!(phase, Phase::Stage(_));
+        let best = staged && self.progress.best.is_none_or(|best| validation.objective < best);
+        let epoch = Epoch {
+            index: self.progress.history.len(),
+            phase,
+            tau_soft: if staged { stage.tau_soft } else { 0.0 },
+            lambda: if staged { stage.lambda } else { 0.0 },
+            train,
+            validation,
+            best,
+            seconds: self.progress.seconds + self.started.elapsed().as_secs_f64(),
+        };
+        self.progress.history.push(epoch.clone());
+        if best {
+            self.progress.best = Some(validation.objective);
+            self.best = Some(self.averages_blocking()?);
+        }
+        match phase {
+            Phase::WarmUp => self.progress.warm_up_done += 1,
+            Phase::Stage(_) => self.after_stage_epoch(best, &config),
+        }
+        Ok(Some(epoch))
+    }
+
+    /// To the next epoch; if that begins a stage, from the best weights.
+    fn after_stage_epoch(&mut self, best: bool, config: &Config) {
+        let p = &mut self.progress;
+        p.stage_epoch += 1;
+        p.since_best = if best { 0 } else { p.since_best + 1 };
+        if p.stage_epoch == config.stage_epochs || p.since_best >= config.patience {
+            p.stage += 1;
+            (p.stage_epoch, p.since_best) = (0, 0);
+            if let Some(best) = self.best.clone() {
+                self.write_weights(&best);
+            }
+        }
+    }
+
+    fn nets(&self) -> [Net; 2] {
+        let layout = self.stepper.layout();
+        [layout.policy, layout.predictor]
+    }
+
+    fn averages_blocking(&self) -> Result<Weights> {
+        let [policy, predictor] = self.nets();
+        let program = self.stepper.program();
+        Ok(Weights {
+            policy: program.read_blocking(policy.average)?,
+            predictor: program.read_blocking(predictor.average)?,
+        })
+    }
+
+    fn write_weights(&mut self, weights: &Weights) {
+        let nets = self.nets();
+        let program = self.stepper.program_mut();
+        for (net, values) in nets.into_iter().zip([&weights.policy, &weights.predictor]) {
+            program.write(net.values, 0, values);
+            program.write(net.average, 0, values);
+        }
+    }
+
+    /// Loads the best weights back onto the engine and gives them as a model.
+    ///
+    /// # Errors
+    /// The device was lost.
+    pub fn finish_blocking(&mut self) -> Result<Model> {
+        let weights = match &self.best {
+            Some(best) => best.clone(),
+            None => self.averages_blocking()?,
+        };
+        self.write_weights(&weights);
+        let [policy, predictor] = self.nets().map(|net: Net| -> Mlp { net.mlp });
+        Model::new(
+            self.stepper.problem().clone(),
+            self.normalization.clone(),
+            self.stepper.config().clone(),
+            policy.unpack(&weights.policy),
+            predictor.unpack(&weights.predictor),
+            self.progress.history.clone(),
+        )
+    }
+
+    /// Writes everything needed to continue with equal bits to a file.
+    ///
+    /// # Errors
+    /// The device was lost, or the file cannot be written; an older one is then still there.
+    pub fn save_blocking(&self, path: impl AsRef<Path>) -> Result<()> {
+        let mut checkpoint: Checkpoint = self.stepper.checkpoint_blocking()?;
+        let mut progress = self.progress.clone();
+        progress.seconds += self.started.elapsed().as_secs_f64();
+        checkpoint.progress = serde_json::to_string(&progress).unwrap_or_default();
+        if let Some(best) = &self.best {
+            for (name, values) in BEST.into_iter().zip([&best.policy, &best.predictor]) {
+                checkpoint.reals.insert(name.into(), values.iter().map(|&value| value as f32).collect());
+            }
+        }
+        checkpoint.save(path)
+    }
+
+    /// Continues from a file of [`Trainer::save_blocking`].
+    ///
+    /// # Errors
+    /// The file cannot be read, is not a checkpoint, or is one of another configuration or problem.
+    pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let checkpoint = Checkpoint::load(path)?;
+        let progress: Progress = serde_json::from_str(&checkpoint.progress).map_err(|error| {
+            Error::file(path, format!("the checkpoint's progress cannot be read: {error}"))
+        })?;
+        let mut found = BEST.map(|name| checkpoint.reals.get(name));
+        for (values, net) in found.iter_mut().zip(self.nets()) {
+            if values.is_some_and(|values| values.len() != net.mlp.len) {
+                return Err(Error::file(path, "the checkpoint's best weights do not fit the networks"));
+            }
+        }
+        self.stepper.restore(&checkpoint)?;
+        self.best = match found {
+            [Some(policy), Some(predictor)] => {
+                let wide = |values: &Vec<f32>| values.iter().map(|&value| value.into()).collect();
+                Some(Weights { policy: wide(policy), predictor: wide(predictor) })
+            }
+            _ => None,
+        };
+        self.progress = progress;
+        self.started = Instant::now();
         Ok(())
-    }
-
-    /// What is learned.
-    pub fn problem(&self) -> &Problem {
-        &self.problem
-    }
-
-    /// The settings.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// The current stage.
-    pub fn stage(&self) -> Stage {
-        self.stage
-    }
-
-    /// Training steps of a pass over the training rows.
-    pub fn steps_per_epoch(&self) -> usize {
-        self.layout.sizes.batches
-    }
-
-    /// Instances of a training step: the configured batch, or all training rows if they are fewer.
-    pub fn batch(&self) -> usize {
-        self.layout.sizes.batch
-    }
-
-    /// The plan and its buffers, to encode ranges of or to look into.
-    pub fn program(&self) -> &Program {
-        &self.program
-    }
-
-    /// The same, to change buffers or to run ranges by hand: for tools and tests.
-    pub fn program_mut(&mut self) -> &mut Program {
-        &mut self.program
-    }
-
-    pub(super) fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// Trains for so many steps. The CPU engine has done them on return; the GPU engine has submitted
-    /// them and works on.
-    pub fn steps(&mut self, steps: usize) {
-        self.run("step", steps);
-    }
-
-    /// Trains the predictor alone for so many steps, on masks drawn feature by feature.
-    pub fn warm_up(&mut self, steps: usize) {
-        self.run("warm_up", steps);
-    }
-
-    pub(super) fn run(&mut self, section: &str, times: usize) {
-        let range = self.program.plan().section(section);
-        self.program.run(range, times);
-    }
-
-    /// The sums of a metrics buffer over its lanes, which are then set to zero.
-    fn take_metrics_blocking(&mut self, id: BufferId) -> Result<[f64; METRICS]> {
-        let all = self.program.read_blocking(id)?;
-        let mut sums = [0.0; METRICS];
-        for lane in all.chunks_exact(METRICS) {
-            for (sum, value) in sums.iter_mut().zip(lane) {
-                *sum += value;
-            }
-        }
-        self.program.write(id, 0, &vec![0.0; all.len()]);
-        Ok(sums)
-    }
-
-    /// The training metrics since the last call, when everything before is done.
-    ///
-    /// # Errors
-    /// A gradient was not a finite number (with the step), or the device was lost.
-    pub fn metrics_blocking(&mut self) -> Result<Metrics> {
-        let [objective, loss_and_cost, entropy, prediction_loss, instances, ..] =
-            self.take_metrics_blocking(self.layout.metrics)?;
-        let bad = self.program.read_words_blocking(self.layout.status)?[0];
-        if bad != u32::MAX {
-            return Err(Error::NonFinite { step: bad });
-        }
-        let n = instances.max(1.0);
-        Ok(Metrics {
-            objective: objective / n,
-            loss_and_cost: loss_and_cost / n,
-            entropy: entropy / n,
-            prediction_loss: prediction_loss / n,
-            instances,
-        })
-    }
-
-    /// Runs the greedy policy on a split.
-    ///
-    /// # Errors
-    /// The split is empty, or the device was lost.
-    pub fn evaluate_blocking(&mut self, which: Which) -> Result<Evaluation> {
-        let rows = self.layout.sizes.splits[which as usize].len;
-        if rows == 0 {
-            return Err(Error::Data(format!("there are no {which:?} rows to evaluate on")));
-        }
-        let id = self.layout.chunk.metrics;
-        self.take_metrics_blocking(id)?;
-        self.program.write_words(self.layout.clock, clock::CHUNK, &[0]);
-        let chunks = rows.div_ceil(self.layout.chunk_rows());
-        self.run(&format!("evaluate.{}", which as usize), chunks);
-        let [objective, loss, correct, cost, acquisitions, instances, ..] = self.take_metrics_blocking(id)?;
-        let n = instances.max(1.0);
-        Ok(Evaluation {
-            objective: objective / n,
-            loss: loss / n,
-            accuracy: correct / n,
-            cost: cost / n,
-            acquisitions: acquisitions / n,
-            instances,
-        })
-    }
-
-    /// The first actions of the greedy policy in the first chunk of the split evaluated last: for each
-    /// feature, and for stopping at once, the share of instances.
-    ///
-    /// # Errors
-    /// The device was lost.
-    pub fn first_actions_blocking(&self) -> Result<Vec<f64>> {
-        let sizes = &self.layout.sizes;
-        let path = self.program.read_words_blocking(self.layout.chunk.path)?;
-        let labels = self.program.read_words_blocking(self.layout.chunk.y)?;
-        let mut counts = vec![0.0; sizes.features + 1];
-        let mut total = 0.0;
-        for lane in 0..sizes.lanes {
-            for row in 0..sizes.evaluation_rows {
-                if labels[lane * sizes.evaluation_rows + row] != u32::MAX {
-                    counts[path[lane * sizes.evaluation_rows * sizes.steps + row] as usize] += 1.0;
-                    total += 1.0;
-                }
-            }
-        }
-        counts.iter_mut().for_each(|count| *count /= f64::max(total, 1.0));
-        Ok(counts)
-    }
-
-    /// The buffers a checkpoint holds, by name: all that a step reads and an earlier step wrote.
-    fn state_buffers(&self) -> Vec<(String, BufferId)> {
-        let l = &self.layout;
-        [
-            l.policy.values,
-            l.policy.mean,
-            l.policy.variance,
-            l.predictor.values,
-            l.predictor.mean,
-            l.predictor.variance,
-            l.clock,
-            l.powers,
-            l.status,
-            l.metrics,
-        ]
-        .into_iter()
-        .map(|id| (self.program.plan().buffer(id).name.clone(), id))
-        .collect()
-    }
-
-    /// Everything needed to continue with equal bits, when everything before is done.
-    ///
-    /// # Errors
-    /// The device was lost.
-    pub fn checkpoint_blocking(&self) -> Result<Checkpoint> {
-        let mut checkpoint = Checkpoint::new(&self.config, self.stage);
-        for (name, id) in self.state_buffers() {
-            match self.program.plan().buffer(id).elem {
-                Elem::F32 => {
-                    let values = self.program.read_blocking(id)?;
-                    checkpoint.reals.insert(name, values.into_iter().map(|value| value as f32).collect());
-                }
-                Elem::U32 => {
-                    checkpoint.words.insert(name, self.program.read_words_blocking(id)?);
-                }
-            }
-        }
-        Ok(checkpoint)
-    }
-
-    /// Continues from a checkpoint of the same configuration.
-    ///
-    /// # Errors
-    /// The checkpoint is of another configuration or problem; nothing is changed then.
-    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
-        checkpoint.check_config(&self.config)?;
-        for (name, id) in self.state_buffers() {
-            let decl = self.program.plan().buffer(id);
-            let copies = if name == "metrics" { self.layout.sizes.lanes } else { 1 };
-            checkpoint.check_len(&name, decl.elem == Elem::F32, copies * decl.len)?;
-        }
-        for (name, id) in self.state_buffers() {
-            if let Some(values) = checkpoint.reals.get(&name) {
-                self.program.write(id, 0, values);
-            } else if let Some(values) = checkpoint.words.get(&name) {
-                self.program.write_words(id, 0, values);
-            }
-        }
-        self.set_stage(checkpoint.stage)
     }
 }

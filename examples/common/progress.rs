@@ -1,0 +1,55 @@
+//! Shows how training goes: a bar on a terminal, plain lines elsewhere.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use querent::history::{Epoch, Phase};
+use querent::nmppg::Trainer;
+use querent::{Engine, Result};
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Instant;
+
+fn phase(epoch: &Epoch) -> String {
+    match epoch.phase {
+        Phase::WarmUp => "warm-up".into(),
+        Phase::Stage(stage) => format!("stage {}, τs {}", stage + 1, epoch.tau_soft),
+    }
+}
+
+/// Trains to the end, with a checkpoint after each epoch if there is a place for it.
+pub fn train(engine: &Engine, trainer: &mut Trainer, checkpoint: Option<&Path>) -> Result<()> {
+    let terminal = std::io::stderr().is_terminal();
+    let most = trainer.epochs_at_most() as u64;
+    let bar = if terminal { ProgressBar::new(most) } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} epochs, {eta} left, {msg}") {
+        bar.set_style(style);
+    }
+    if terminal {
+        bar.set_position(trainer.epochs_behind() as u64);
+        bar.tick();
+    } else {
+        println!("training on {engine}: at most {most} epochs");
+    }
+    let instances = (trainer.epoch_steps() * trainer.stepper().batch()) as f64;
+    loop {
+        let before = Instant::now();
+        let Some(epoch) = trainer.epoch_blocking()? else { break };
+        let rate = instances / before.elapsed().as_secs_f64();
+        let best = trainer.best().map_or("-".into(), |best| format!("{best:.4}"));
+        let line = format!(
+            "{}: objective {:.4} (best {best}), {rate:.0} instances/s",
+            phase(&epoch),
+            epoch.validation.objective
+        );
+        if terminal {
+            bar.set_position(trainer.epochs_behind() as u64);
+            bar.set_message(line);
+        } else {
+            println!("epoch {:3} {line}", epoch.index);
+        }
+        if let Some(path) = checkpoint {
+            trainer.save_blocking(path)?;
+        }
+    }
+    bar.finish();
+    Ok(())
+}

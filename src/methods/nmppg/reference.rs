@@ -1,0 +1,42 @@
+//! The reference: a predictor trained and evaluated on all features at no cost. What it scores is the
+//! best that acquiring could reach if nothing had a price.
+
+use super::config::Config;
+use super::stepper::{Evaluation, Stepper, Which};
+use crate::data::Dataset;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+
+/// Trains the reference with the configuration's predictor, for as many epochs as the warm-up and one
+/// stage have, and evaluates the epoch with the best validation loss on the test rows.
+///
+/// # Errors
+/// Settings that do not fit the problem, no validation or test rows, or a device that was lost.
+pub fn reference_blocking(engine: &Engine, data: &Dataset, config: &Config) -> Result<Evaluation> {
+    if data.sizes()[1] == 0 || data.sizes()[2] == 0 {
+        return Err(Error::Data("the reference needs validation and test rows".into()));
+    }
+    let mut stepper = Stepper::new(engine, data, config.clone())?;
+    let epochs = config.warm_up_epochs + config.stage_epochs;
+    let pass = stepper.steps_per_epoch();
+    let mut best: Option<(f64, Evaluation)> = None;
+    let mut since_best = 0;
+    for epoch in 0..epochs {
+        // The warm-up's falling rate, stretched over all epochs.
+        let stretched = Config { warm_up_epochs: epochs, ..config.clone() };
+        stepper.set_stage(stretched.warm_up_stage(epoch))?;
+        stepper.reference_steps(pass * config.epoch_steps.div_ceil(pass).max(1));
+        stepper.metrics_blocking()?;
+        let validation = stepper.evaluate_all_blocking(Which::Validation)?;
+        if best.is_none_or(|(loss, _)| validation.loss < loss) {
+            best = Some((validation.loss, stepper.evaluate_all_blocking(Which::Test)?));
+            since_best = 0;
+        } else {
+            since_best += 1;
+        }
+        if since_best >= config.patience {
+            break;
+        }
+    }
+    best.map(|(_, test)| test).ok_or_else(|| Error::Config("the reference was given no epochs".into()))
+}

@@ -1,0 +1,67 @@
+//! What each epoch of a run is set to: temperatures, rates and bonuses over the run.
+
+use super::config::{Config, Stage};
+use crate::problem::Problem;
+
+/// How far a run is: which stage, and which of its epochs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Position {
+    pub stage: usize,
+    pub epoch: usize,
+}
+
+/// From 1 down to `floor` along a half cosine.
+fn cosine(progress: f64, floor: f64) -> f64 {
+    floor + (1.0 - floor) * 0.5 * (1.0 + (std::f64::consts::PI * progress).cos())
+}
+
+/// The entropy bonus that is worth as much as the cheapest question, for a policy that knows nothing:
+/// α c_min / ln(d + 1). λ is a share of it, so that no bonus pays for a question by itself, however many
+/// features there are.
+fn break_even(problem: &Problem, alpha: f64) -> f64 {
+    let costs = problem.features().iter().map(|feature| feature.cost).filter(|&cost| cost > 0.0);
+    let cheapest = costs.fold(f64::INFINITY, f64::min);
+    let actions = (problem.features().len() + 1) as f64;
+    if cheapest.is_finite() { alpha * cheapest / actions.ln() } else { 0.0 }
+}
+
+impl Config {
+    /// The settings of a warm-up epoch: the predictor's rate falls along a cosine.
+    pub(super) fn warm_up_stage(&self, epoch: usize) -> Stage {
+        let progress = epoch as f64 / self.warm_up_epochs.max(1) as f64;
+        Stage {
+            alpha: self.alpha,
+            predictor_rate: self.predictor_rate * if self.decay { cosine(progress, 0.1) } else { 1.0 },
+            average: self.average,
+            ..Stage::default()
+        }
+    }
+
+    /// The settings of a training epoch.
+    pub(super) fn stage(&self, problem: &Problem, at: Position) -> Stage {
+        let total = (self.temperatures.len() * self.stage_epochs).max(1) as f64;
+        let progress = (at.stage * self.stage_epochs + at.epoch) as f64 / total;
+        let tau_soft = self.temperatures[at.stage];
+        let warmest = self.temperatures[0];
+        let rising = if self.alpha_ramp > 0.0 { (progress / self.alpha_ramp).min(1.0) } else { 1.0 };
+        let alpha = self.alpha * (self.alpha_start + (1.0 - self.alpha_start) * rising);
+        // What makes the policy try things has to be gone before the end: it blurs close decisions.
+        let fading = if self.decay { (1.0 - progress / self.bonus_end).max(0.0) } else { 1.0 };
+        let rate = if self.decay { cosine(progress, 0.05) } else { 1.0 };
+        Stage {
+            alpha,
+            tau_soft,
+            lambda: match self.lambda {
+                Some(lambda) => lambda,
+                None => self.lambda_share * break_even(problem, alpha) * fading,
+            },
+            lure: self.lure,
+            guard: self.guard * alpha * fading,
+            belief: self.belief,
+            // The gradient's noise grows as the temperature falls.
+            policy_rate: self.policy_rate * rate * (tau_soft / warmest).powf(self.cooling),
+            predictor_rate: self.predictor_rate * rate,
+            average: self.average,
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Runs the plan: training steps, warm-up steps, evaluations, checkpoints.
+
+use super::checkpoint::Checkpoint;
+use super::config::{Config, Stage};
+use super::layout::{Layout, Memory, Noise, Target};
+use crate::data::Dataset;
+use crate::engine::plan::{BufferId, Elem};
+use crate::engine::state::{METRICS, clock, hyper, losses};
+use crate::engine::{Engine, Program, groups};
+use crate::error::{Error, Result};
+use crate::evaluate::Traces;
+use crate::nn::Tensors;
+use crate::problem::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Which rows to evaluate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// What is trained on.
+    Train = 0,
+    /// What decides when to stop.
+    Validation = 1,
+    /// What nothing was decided on.
+    Test = 2,
+}
+
+/// Means over the training instances since the last time they were read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// J, entropy bonus included.
+    pub objective: f64,
+    /// G = J + λ H: expected loss and cost.
+    pub loss_and_cost: f64,
+    /// H: entropy summed over the surviving steps.
+    pub entropy: f64,
+    /// The predictor's loss over all steps of the path.
+    pub prediction_loss: f64,
+    /// How many instances these are the means of.
+    pub instances: f64,
+}
+
+/// The greedy policy on a split: means over its instances.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// Loss plus α times cost.
+    pub objective: f64,
+    /// Cross-entropy in nats, weighted by class if the problem says so.
+    pub loss: f64,
+    /// Share of right answers.
+    pub accuracy: f64,
+    /// Cost of what was acquired.
+    pub cost: f64,
+    /// Features acquired.
+    pub acquisitions: f64,
+    /// How many instances these are the means of.
+    pub instances: f64,
+}
+
+/// The weights of [`Mlp`](crate::nn::Mlp)'s initial values for the two networks.
+const POLICY: u32 = 0;
+const PREDICTOR: u32 = 1;
+
+/// A training run on an engine.
+pub struct Stepper {
+    program: Program,
+    layout: Layout,
+    problem: Problem,
+    config: Config,
+    stage: Stage,
+}
+
+impl Stepper {
+    /// Puts the data and freshly initialised networks on an engine.
+    ///
+    /// # Errors
+    /// Settings that do not fit the problem, or more memory than the engine has.
+    pub fn new(engine: &Engine, data: &Dataset, config: Config) -> Result<Self> {
+        Self::with_noise(engine, data, config, Noise::Drawn)
+    }
+
+    pub(super) fn with_noise(engine: &Engine, data: &Dataset, config: Config, noise: Noise) -> Result<Self> {
+        let problem = data.problem().clone();
+        let (layout, plan) = Layout::build(&Target::of(engine), &problem, data.sizes(), &config, noise)?;
+        let mut program = Program::new(engine, plan)?;
+        let costs: Vec<f64> = problem
+            .features()
+            .iter()
+            .map(|f| f.cost)
+            .chain(problem.class_weights().iter().copied())
+            .collect();
+        program.write_words(
+            layout.groups,
+            0,
+            &groups::words(layout.sizes.features, problem.group_of_column()),
+        );
+        program.write(layout.costs, 0, &costs);
+        for (split, at) in data.splits().iter().zip(layout.sizes.splits) {
+            program.write(layout.data_x, at.start * layout.sizes.columns, &split.x);
+            program.write_words(layout.data_y, at.start, &split.y);
+        }
+        for (net, which) in [(layout.policy, POLICY), (layout.predictor, PREDICTOR)] {
+            let values = net.mlp.init(config.seed, which);
+            program.write(net.values, 0, &values);
+            program.write(net.average, 0, &values);
+        }
+        program.write(layout.powers, 0, &[1.0; 4]);
+        program.write_words(layout.status, 0, &[u32::MAX]);
+        program.write_words(layout.clock, clock::SEED_LO, &[config.seed as u32, (config.seed >> 32) as u32]);
+        let stage = Stage {
+            alpha: config.alpha,
+            policy_rate: config.policy_rate,
+            predictor_rate: config.predictor_rate,
+            ..Stage::default()
+        };
+        let mut trainer = Self { program, layout, problem, config, stage };
+        trainer.set_stage(stage)?;
+        Ok(trainer)
+    }
+
+    /// What a configuration takes on an engine, before anything is allocated.
+    ///
+    /// # Errors
+    /// Settings that do not fit the problem, or a memory budget too small for one instance.
+    pub fn memory(engine: &Engine, data: &Dataset, config: &Config) -> Result<Memory> {
+        Layout::memory(engine, data, config)
+    }
+
+    /// The limits a device must be requested with so that this table and configuration fit.
+    ///
+    /// # Errors
+    /// Settings that do not fit the problem, or a memory budget too small for one instance.
+    pub fn required_limits(data: &Dataset, config: &Config) -> Result<wgpu::Limits> {
+        Layout::required_limits(data, config)
+    }
+
+    /// Sets what changes from stage to stage.
+    ///
+    /// # Errors
+    /// A temperature that is not above zero, or a λ that is not a number.
+    pub fn set_stage(&mut self, stage: Stage) -> Result<()> {
+        stage.check()?;
+        self.stage = stage;
+        let mut values = [0.0; hyper::LEN];
+        values[hyper::ALPHA] = stage.alpha;
+        values[hyper::TAU_HARD] = self.config.tau_hard;
+        values[hyper::TAU_SOFT] = stage.tau_soft;
+        values[hyper::LAMBDA] = stage.lambda;
+        values[hyper::RATE_POLICY] = stage.policy_rate;
+        values[hyper::RATE_PREDICTOR] = stage.predictor_rate;
+        values[hyper::BETA1] = 0.9;
+        values[hyper::BETA2] = 0.999;
+        values[hyper::EPSILON] = 1e-8;
+        values[hyper::AVERAGE] = stage.average;
+        values[hyper::LURE] = stage.lure;
+        values[hyper::GUARD] = stage.guard;
+        values[hyper::BELIEF] = stage.belief;
+        self.program.write(self.layout.hyper, 0, &values);
+        Ok(())
+    }
+
+    /// Sets the stop's bias so that, before anything is learned, a policy stops with the configured
+    /// probability. With many features the initial weights would nearly always go on, a habit that is
+    /// hard to unlearn: a decision that is never taken gets no gradient.
+    pub(super) fn set_initial_stop(&mut self) {
+        let Some(stop) = self.config.initial_stop else { return };
+        let net = self.layout.policy;
+        let features = self.layout.sizes.features;
+        let bias = (features as f64 * stop / (1.0 - stop)).ln();
+        for id in [net.values, net.average] {
+            self.program.write(id, net.mlp.layers[2].bias + features, &[bias as f32]);
+        }
+    }
+
+    /// What is learned.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The current stage.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// Training steps of a pass over the training rows.
+    pub fn steps_per_epoch(&self) -> usize {
+        self.layout.sizes.batches
+    }
+
+    /// Instances of a training step: the configured batch, or all training rows if they are fewer.
+    pub fn batch(&self) -> usize {
+        self.layout.sizes.batch
+    }
+
+    /// The plan and its buffers, to encode ranges of or to look into.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The same, to change buffers or to run ranges by hand: for tools and tests.
+    pub fn program_mut(&mut self) -> &mut Program {
+        &mut self.program
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Trains for so many steps. The CPU engine has done them on return; the GPU engine has submitted
+    /// them and works on.
+    pub fn steps(&mut self, steps: usize) {
+        self.run("step", steps);
+    }
+
+    /// Trains the predictor alone for so many steps, on masks drawn feature by feature.
+    pub fn warm_up(&mut self, steps: usize) {
+        self.run("warm_up", steps);
+    }
+
+    pub(super) fn run(&mut self, section: &str, times: usize) {
+        let range = self.program.plan().section(section);
+        self.program.run(range, times);
+    }
+
+    /// The sums of a metrics buffer over its lanes, which are then set to zero.
+    fn take_metrics_blocking(&mut self, id: BufferId) -> Result<[f64; METRICS]> {
+        let all = self.program.read_blocking(id)?;
+        let mut sums = [0.0; METRICS];
+        for lane in all.chunks_exact(METRICS) {
+            for (sum, value) in sums.iter_mut().zip(lane) {
+                *sum += value;
+            }
+        }
+        self.program.write(id, 0, &vec![0.0; all.len()]);
+        Ok(sums)
+    }
+
+    /// The training metrics since the last call, when everything before is done.
+    ///
+    /// # Errors
+    /// A gradient was not a finite number (with the step), or the device was lost.
+    pub fn metrics_blocking(&mut self) -> Result<Metrics> {
+        let [objective, loss_and_cost, entropy, prediction_loss, instances, ..] =
+            self.take_metrics_blocking(self.layout.metrics)?;
+        let bad = self.program.read_words_blocking(self.layout.status)?[0];
+        if bad != u32::MAX {
+            return Err(Error::NonFinite { step: bad });
+        }
+        let n = instances.max(1.0);
+        Ok(Metrics {
+            objective: objective / n,
+            loss_and_cost: loss_and_cost / n,
+            entropy: entropy / n,
+            prediction_loss: prediction_loss / n,
+            instances,
+        })
+    }
+
+    /// Runs the greedy policy on a split.
+    ///
+    /// # Errors
+    /// The split is empty, or the device was lost.
+    pub fn evaluate_blocking(&mut self, which: Which) -> Result<Evaluation> {
+        self.evaluate_section_blocking("evaluate", which)
+    }
+
+    /// Evaluates the predictor alone on a split, everything seen at no cost.
+    ///
+    /// # Errors
+    /// The split is empty, or the device was lost.
+    pub fn evaluate_all_blocking(&mut self, which: Which) -> Result<Evaluation> {
+        self.evaluate_section_blocking("evaluate_all", which)
+    }
+
+    fn evaluate_section_blocking(&mut self, section: &str, which: Which) -> Result<Evaluation> {
+        let rows = self.layout.sizes.splits[which as usize].len;
+        if rows == 0 {
+            return Err(Error::Data(format!("there are no {which:?} rows to evaluate on")));
+        }
+        let id = self.layout.chunk.metrics;
+        self.take_metrics_blocking(id)?;
+        self.program.write_words(self.layout.clock, clock::CHUNK, &[0]);
+        let chunks = rows.div_ceil(self.layout.chunk_rows());
+        self.run(&format!("{section}.{}", which as usize), chunks);
+        let [loss, correct, cost, acquisitions, instances, ..] = self.take_metrics_blocking(id)?;
+        let n = instances.max(1.0);
+        Ok(Evaluation {
+            // The configuration's α: that of the current stage may still be on its way there.
+            objective: (loss + self.config.alpha * cost) / n,
+            loss: loss / n,
+            accuracy: correct / n,
+            cost: cost / n,
+            acquisitions: acquisitions / n,
+            instances,
+        })
+    }
+
+    /// Runs the greedy policy on a split and reads back each instance's path and answer.
+    ///
+    /// # Errors
+    /// The split is empty, or the device was lost.
+    pub fn traces_blocking(&mut self, which: Which) -> Result<Traces> {
+        let sizes = self.layout.sizes.clone();
+        let rows = sizes.splits[which as usize].len;
+        let chunk_rows = self.layout.chunk_rows();
+        let mut traces = Traces {
+            features: sizes.features,
+            steps: sizes.steps,
+            path: vec![],
+            guess: vec![],
+            loss: vec![],
+        };
+        self.program.write_words(self.layout.clock, clock::CHUNK, &[0]);
+        for chunk in 0..rows.div_ceil(chunk_rows) {
+            self.run(&format!("evaluate.{}", which as usize), 1);
+            let path = self.program.read_words_blocking(self.layout.chunk.path)?;
+            let scores = self.program.read_blocking(self.layout.chunk.losses)?;
+            // A lane's path lies step by step, its instances side by side.
+            for instance in 0..chunk_rows.min(rows - chunk * chunk_rows) {
+                let (lane, row) = (instance / sizes.evaluation_rows, instance % sizes.evaluation_rows);
+                let lane_path = &path[lane * sizes.evaluation_rows * sizes.steps..];
+                traces.path.extend((0..sizes.steps).map(|t| lane_path[t * sizes.evaluation_rows + row]));
+                let score = &scores[instance * losses::LEN..][..losses::LEN];
+                traces.loss.push(score[losses::LOSS] as f32);
+                traces.guess.push(score[losses::GUESS] as u32);
+            }
+        }
+        Ok(traces)
+    }
+
+    /// Trains the predictor alone for so many steps, on everything: the reference that no choice of
+    /// features can beat.
+    pub fn reference_steps(&mut self, steps: usize) {
+        self.run("reference", steps);
+    }
+
+    /// Replaces the weights of both networks, given in PyTorch's layout.
+    pub fn set_weights(&mut self, policy: &[Tensors], predictor: &[Tensors]) {
+        for (net, tensors) in [(self.layout.policy, policy), (self.layout.predictor, predictor)] {
+            let values = net.mlp.pack(tensors);
+            self.program.write(net.values, 0, &values);
+            self.program.write(net.average, 0, &values);
+        }
+    }
+
+    /// The buffers a checkpoint holds, by name: all that a step reads and an earlier step wrote.
+    fn state_buffers(&self) -> Vec<(String, BufferId)> {
+        let l = &self.layout;
+        [
+            l.policy.values,
+            l.policy.average,
+            l.policy.mean,
+            l.policy.variance,
+            l.predictor.values,
+            l.predictor.average,
+            l.predictor.mean,
+            l.predictor.variance,
+            l.clock,
+            l.powers,
+            l.status,
+            l.metrics,
+        ]
+        .into_iter()
+        .map(|id| (self.program.plan().buffer(id).name.clone(), id))
+        .collect()
+    }
+
+    /// Everything needed to continue with equal bits, when everything before is done.
+    ///
+    /// # Errors
+    /// The device was lost, or the engine is the f64 one: checkpoints hold f32.
+    pub fn checkpoint_blocking(&self) -> Result<Checkpoint> {
+        if matches!(self.program, Program::CpuF64(_)) {
+            return Err(Error::Config(
+                "checkpoints hold f32: the f64 engine is for checking gradients".into(),
+            ));
+        }
+        let mut checkpoint = Checkpoint::new(&self.config, self.stage);
+        for (name, id) in self.state_buffers() {
+            match self.program.plan().buffer(id).elem {
+                Elem::F32 => {
+                    let values = self.program.read_blocking(id)?;
+                    checkpoint.reals.insert(name, values.into_iter().map(|value| value as f32).collect());
+                }
+                Elem::U32 => {
+                    checkpoint.words.insert(name, self.program.read_words_blocking(id)?);
+                }
+            }
+        }
+        Ok(checkpoint)
+    }
+
+    /// Continues from a checkpoint of the same configuration.
+    ///
+    /// # Errors
+    /// The checkpoint is of another configuration or problem; nothing is changed then.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        checkpoint.check_config(&self.config)?;
+        checkpoint.stage.check()?;
+        for (name, id) in self.state_buffers() {
+            let decl = self.program.plan().buffer(id);
+            let copies = if name == "metrics" { self.layout.sizes.lanes } else { 1 };
+            checkpoint.check_len(&name, decl.elem == Elem::F32, copies * decl.len)?;
+        }
+        for (name, id) in self.state_buffers() {
+            if let Some(values) = checkpoint.reals.get(&name) {
+                self.program.write(id, 0, values);
+            } else if let Some(values) = checkpoint.words.get(&name) {
+                self.program.write_words(id, 0, values);
+            }
+        }
+        self.set_stage(checkpoint.stage)
+    }
+}

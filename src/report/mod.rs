@@ -1,0 +1,55 @@
+//! Pictures of a run: training dynamics, acquisition paths, cost–performance curves, ablations.
+//!
+//! Every function returns the picture as the text of an SVG file; [`save`] writes it, together with
+//! a PNG made from the very same drawing. The font is part of the library, so a machine without any
+//! fonts gives the same pictures. Values that are not finite numbers are left out of a picture.
+//!
+//! ```
+//! use querent::report::{CurvePoint, Series, curve};
+//!
+//! let point = |x, y, alpha: f64| CurvePoint { x, y, y_sd: 0.01, label: Some(format!("α {alpha}")) };
+//! let series = Series { name: "NM-PPG".into(), points: vec![point(1.2, 0.51, 0.05), point(3.4, 0.42, 0.02)] };
+//! let svg = curve("Syn1", "cost", "loss (nats)", &[series], Some(("all features".into(), 0.38)));
+//! assert!(svg.starts_with("<svg"));
+//! ```
+
+mod axis;
+mod bars;
+mod canvas;
+mod curve;
+mod dynamics;
+mod font;
+mod labels;
+mod paths;
+mod png;
+mod style;
+
+pub use bars::{BarGroup, bars};
+pub use curve::{CurvePoint, Series, curve};
+pub use dynamics::dynamics;
+pub use paths::{PathPanel, paths};
+
+use crate::error::{Error, Result};
+use crate::files::write_atomically;
+use std::path::{Path, PathBuf};
+
+/// Writes a picture as `<path>.svg` and, at twice the size in pixels, as `<path>.png`. The endings
+/// are added to whatever the path's last part is: `alpha_0.05` becomes `alpha_0.05.svg`.
+///
+/// # Errors
+/// Text that is not an SVG picture, or a file that cannot be written. No file is ever half-written.
+pub fn save(svg: &str, path_without_extension: impl AsRef<Path>) -> Result<()> {
+    let path = path_without_extension.as_ref();
+    let (svg_path, png_path) = (with_ending(path, ".svg"), with_ending(path, ".png"));
+    // Drawn before anything is written: a picture that cannot be drawn leaves no file.
+    let png = png::render(svg).map_err(|what| Error::file(&png_path, what))?;
+    write_atomically(&svg_path, svg.as_bytes())?;
+    write_atomically(&png_path, &png)
+}
+
+/// The path with an ending added to its last part.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut whole = path.as_os_str().to_os_string();
+    whole.push(ending);
+    whole.into()
+}

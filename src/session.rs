@@ -1,0 +1,608 @@
+//! One instance, asked through: ask, observe, ask again, predict. On the CPU, without wgpu.
+//!
+//! Both networks read `(x ⊙ m, m)`, so the first layer is a running sum: a new feature adds its rows of
+//! the weight, and nothing else changes. All buffers are made with the session: observing, asking,
+//! predicting and starting over allocate nothing.
+
+use crate::error::{Error, Result};
+use crate::model::{Model, Network};
+use crate::nn::{Layer, pitch};
+use crate::problem::Feature;
+
+/// What a session wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The value of this feature.
+    Acquire(usize),
+    /// Nothing: no further feature is worth its cost, or none can be had.
+    Stop,
+}
+
+/// A feature that a session asks for, with what a person needs to answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Question<'a> {
+    /// Its index.
+    pub feature: usize,
+    /// Its name.
+    pub name: &'a str,
+    /// What it costs.
+    pub cost: f64,
+    /// How many values it has.
+    pub values: usize,
+    /// What is believed before the answer: the probability of each class.
+    pub probabilities: &'a [f32],
+}
+
+/// How a session came to know about a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It was known at no cost.
+    Known,
+    /// It was observed, as the session had asked.
+    Asked,
+    /// It was observed although the session had not asked for it.
+    Offered,
+    /// It cannot be had.
+    Unavailable,
+}
+
+/// Something that happened in a session.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event<'a> {
+    /// The feature it is about.
+    pub feature: usize,
+    /// How the session came to know.
+    pub answer: Answer,
+    /// What it cost.
+    pub cost: f64,
+    /// The feature's values in the user's units; none if it is unavailable.
+    pub values: &'a [f32],
+    /// What was believed after it: the probability of each class.
+    pub probabilities: &'a [f32],
+}
+
+/// The values of a feature's columns: an `f32` where there is one column, a slice, an array or a vector
+/// of as many values as columns elsewhere.
+pub trait Values {
+    /// The values, in the order of the columns.
+    fn values(&self) -> &[f32];
+}
+
+impl Values for f32 {
+    fn values(&self) -> &[f32] {
+        std::slice::from_ref(self)
+    }
+}
+
+impl Values for [f32] {
+    fn values(&self) -> &[f32] {
+        self
+    }
+}
+
+impl<const N: usize> Values for [f32; N] {
+    fn values(&self) -> &[f32] {
+        self
+    }
+}
+
+impl Values for Vec<f32> {
+    fn values(&self) -> &[f32] {
+        self
+    }
+}
+
+impl<V: Values + ?Sized> Values for &V {
+    fn values(&self) -> &[f32] {
+        (**self).values()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Open,
+    Seen,
+    Unavailable,
+}
+
+/// An event as it is kept: its values and probabilities lie in the session's flat buffers.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    feature: usize,
+    answer: Answer,
+    cost: f64,
+    /// Where its values end; they begin where those of the event before end.
+    values: usize,
+    /// The index of what was believed after it.
+    belief: usize,
+}
+
+/// One instance on its way through a model.
+///
+/// ```no_run
+/// # fn measure(_: usize) -> f32 { 0.0 }
+/// use querent::{Model, Step};
+///
+/// # fn main() -> querent::Result<()> {
+/// let model = Model::load("syn1.safetensors")?;
+/// let mut session = model.session();
+/// while let Step::Acquire(feature) = session.next() {
+///     session.observe(feature, measure(feature))?;
+/// }
+/// println!("{} {:?} for {}", session.label(), session.predict(), session.spent());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// [`Session::question`] is the same as [`Session::next`] with name, cost and current belief.
+#[derive(Clone, Debug)]
+pub struct Session<'m> {
+    model: &'m Model,
+    arch: pulp::Arch,
+    budget: f64,
+    spent: f64,
+    acquired: usize,
+    status: Vec<Status>,
+    policy: Activations,
+    predictor: Activations,
+    /// The values just being observed, normalized.
+    inputs: Vec<f32>,
+    /// Values in the user's units, event after event.
+    values: Vec<f32>,
+    /// Probabilities of the classes: with nothing seen, then after each answer.
+    beliefs: Vec<f32>,
+    records: Vec<Record>,
+}
+
+impl<'m> Session<'m> {
+    pub(crate) fn new(model: &'m Model) -> Self {
+        let problem = model.problem();
+        let (features, columns) = (problem.features().len(), problem.columns());
+        let [policy, predictor] = model.networks();
+        let mut session = Self {
+            model,
+            arch: pulp::Arch::new(),
+            budget: f64::INFINITY,
+            spent: 0.0,
+            acquired: 0,
+            status: vec![Status::Open; features],
+            policy: Activations::new(policy),
+            predictor: Activations::new(predictor),
+            inputs: Vec::with_capacity(columns),
+            values: Vec::with_capacity(columns),
+            beliefs: Vec::with_capacity((features + 1) * problem.classes().len()),
+            // Each feature is seen at most once, and may have been unavailable before.
+            records: Vec::with_capacity(2 * features),
+        };
+        session.reset();
+        session
+    }
+
+    /// The same session with a budget: what no longer fits into what is left of it is not asked for.
+    /// (Costs that add up to the budget fit, whatever the rounding of their sum.)
+    ///
+    /// # Errors
+    /// The budget is negative or not a number.
+    pub fn with_budget(mut self, budget: f64) -> Result<Self> {
+        if budget.is_nan() || budget < 0.0 {
+            return Err(Error::Config(format!("the budget is {budget}, but it must be zero or more")));
+        }
+        self.budget = budget;
+        Ok(self)
+    }
+
+    /// Starts over with the next instance: everything is forgotten but the budget.
+    pub fn reset(&mut self) {
+        self.spent = 0.0;
+        self.acquired = 0;
+        self.status.fill(Status::Open);
+        self.values.clear();
+        self.beliefs.clear();
+        self.records.clear();
+        let [policy, predictor] = self.model.networks();
+        self.policy.sum.copy_from_slice(policy.bias(&policy.mlp.layers[0]));
+        self.predictor.sum.copy_from_slice(predictor.bias(&predictor.mlp.layers[0]));
+        self.evaluate();
+        self.believe();
+    }
+
+    /// What to do next under the greedy policy: the action with the highest logit, the lowest index
+    /// where there are several, among stopping and the features that are not yet known, not unavailable
+    /// and within the budget. Always to stop once the model's horizon of acquisitions is reached.
+    ///
+    /// Asking changes nothing: the answer stays the same until something is observed, known or
+    /// unavailable.
+    pub fn next(&self) -> Step {
+        if self.acquired >= self.model.steps() {
+            return Step::Stop;
+        }
+        let features = self.model.problem().features();
+        let logits = &self.policy.output[..=features.len()];
+        let mut best: Option<(usize, f32)> = None;
+        for (index, (&logit, feature)) in logits.iter().zip(features).enumerate() {
+            if self.status[index] == Status::Open
+                && best.is_none_or(|(_, top)| logit > top)
+                && self.fits(feature)
+            {
+                best = Some((index, logit));
+            }
+        }
+        match best {
+            Some((feature, top)) if logits[features.len()] <= top => Step::Acquire(feature),
+            _ => Step::Stop,
+        }
+    }
+
+    /// Whether a feature's cost fits into what is left of the budget.
+    fn fits(&self, feature: &Feature) -> bool {
+        self.spent + feature.cost <= self.budget * (1.0 + 1e-12)
+    }
+
+    /// What [`Session::next`] asks for, with what a person needs to answer; `None` to stop.
+    pub fn question(&self) -> Option<Question<'_>> {
+        let Step::Acquire(feature) = self.next() else {
+            return None;
+        };
+        let Feature { name, cost } = &self.model.problem().features()[feature];
+        let values = self.model.columns_of(feature).len();
+        Some(Question { feature, name, cost: *cost, values, probabilities: self.predict() })
+    }
+
+    /// Takes a feature's value in the user's units: an `f32`, or several for a feature of several
+    /// columns, in the order of the columns. Its cost is paid and it counts as an acquisition, whether it
+    /// was asked for or not, and even if it is beyond the budget or the horizon.
+    ///
+    /// # Errors
+    /// There is no such feature, it is known already, there are too many or too few values, or one is not
+    /// finite, or so large that the networks' outputs overflow. Nothing has changed then.
+    pub fn observe(&mut self, feature: usize, value: impl Values) -> Result<()> {
+        let asked = self.next() == Step::Acquire(feature);
+        self.take(feature, value.values(), if asked { Answer::Asked } else { Answer::Offered })
+    }
+
+    /// Takes a value that costs nothing, because it was known from the start. It does not count as an
+    /// acquisition.
+    ///
+    /// # Errors
+    /// As [`Session::observe`].
+    pub fn known(&mut self, feature: usize, value: impl Values) -> Result<()> {
+        self.take(feature, value.values(), Answer::Known)
+    }
+
+    /// Says that a feature cannot be had: it is not asked for any more. Should it turn up after all, it
+    /// may still be observed.
+    ///
+    /// # Errors
+    /// There is no such feature, or its value is known already.
+    pub fn unavailable(&mut self, feature: usize) -> Result<()> {
+        if self.check(feature)? == Status::Open {
+            self.status[feature] = Status::Unavailable;
+            self.record(feature, Answer::Unavailable, 0.0);
+        }
+        Ok(())
+    }
+
+    /// The probability of each class, from what has been seen.
+    pub fn predict(&self) -> &[f32] {
+        &self.beliefs[self.beliefs.len() - self.classes()..]
+    }
+
+    /// The most probable class, the lowest index where there are several.
+    pub fn best(&self) -> usize {
+        let mut best = 0;
+        let probabilities = self.predict();
+        for (class, &probability) in probabilities.iter().enumerate() {
+            if probability > probabilities[best] {
+                best = class;
+            }
+        }
+        best
+    }
+
+    /// The name of the most probable class.
+    pub fn label(&self) -> &'m str {
+        &self.model.problem().classes()[self.best()]
+    }
+
+    /// What the observations cost so far.
+    pub fn spent(&self) -> f64 {
+        self.spent
+    }
+
+    /// How many features were observed so far; those known at no cost do not count.
+    pub fn acquisitions(&self) -> usize {
+        self.acquired
+    }
+
+    /// The budget; infinite if there is none.
+    pub fn budget(&self) -> f64 {
+        self.budget
+    }
+
+    /// The model.
+    pub fn model(&self) -> &'m Model {
+        self.model
+    }
+
+    /// What was believed before anything was seen: the probability of each class.
+    pub fn prior(&self) -> &[f32] {
+        &self.beliefs[..self.classes()]
+    }
+
+    /// All that happened, in order: what was answered and what was believed then.
+    pub fn trace(&self) -> impl DoubleEndedIterator<Item = Event<'_>> + ExactSizeIterator + Clone {
+        let classes = self.classes();
+        self.records.iter().enumerate().map(move |(index, record)| {
+            let from = if index == 0 { 0 } else { self.records[index - 1].values };
+            Event {
+                feature: record.feature,
+                answer: record.answer,
+                cost: record.cost,
+                values: &self.values[from..record.values],
+                probabilities: &self.beliefs[record.belief * classes..][..classes],
+            }
+        })
+    }
+
+    /// Whether the networks' outputs are finite.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.policy.output.iter().chain(&self.predictor.output).all(|value| value.is_finite())
+    }
+
+    fn classes(&self) -> usize {
+        self.model.problem().classes().len()
+    }
+
+    /// The status of a feature that exists and is not known yet.
+    fn check(&self, feature: usize) -> Result<Status> {
+        match self.status.get(feature) {
+            None => Err(Error::Data(format!(
+                "there is no feature {feature}: the model has {}, numbered from 0",
+                self.status.len()
+            ))),
+            Some(Status::Seen) => Err(Error::Data(format!("{} is known already", self.describe(feature)))),
+            Some(&status) => Ok(status),
+        }
+    }
+
+    fn describe(&self, feature: usize) -> String {
+        format!("feature {feature} (`{}`)", self.model.problem().features()[feature].name)
+    }
+
+    fn take(&mut self, feature: usize, values: &[f32], answer: Answer) -> Result<()> {
+        self.check(feature)?;
+        let model = self.model;
+        let columns = model.columns_of(feature);
+        if values.len() != columns.len() {
+            return Err(Error::Data(format!(
+                "{} has {} value(s), but {} were given",
+                self.describe(feature),
+                columns.len(),
+                values.len()
+            )));
+        }
+        let normalization = model.normalization();
+        self.inputs.clear();
+        for (&value, &column) in values.iter().zip(columns) {
+            let input = (value - normalization.mean[column as usize]) / normalization.scale[column as usize];
+            if !input.is_finite() {
+                return Err(Error::Data(format!(
+                    "{}: the value of column {column} is {value}, {}",
+                    self.describe(feature),
+                    if value.is_finite() { "too large to be normalized" } else { "not a finite number" }
+                )));
+            }
+            self.inputs.push(input);
+        }
+        self.add(feature, columns);
+        self.evaluate();
+        if !self.is_finite() {
+            self.policy.undo();
+            self.predictor.undo();
+            self.evaluate();
+            return Err(Error::Data(format!(
+                "{}: with the value {values:?} the networks' outputs overflow",
+                self.describe(feature)
+            )));
+        }
+        self.status[feature] = Status::Seen;
+        let mut cost = 0.0;
+        if answer != Answer::Known {
+            cost = model.problem().features()[feature].cost;
+            self.spent += cost;
+            self.acquired += 1;
+        }
+        self.values.extend_from_slice(values);
+        self.believe();
+        self.record(feature, answer, cost);
+        Ok(())
+    }
+
+    fn record(&mut self, feature: usize, answer: Answer, cost: f64) {
+        let belief = self.beliefs.len() / self.classes() - 1;
+        self.records.push(Record { feature, answer, cost, values: self.values.len(), belief });
+    }
+
+    /// Adds a feature's rows to the running sums of both networks.
+    fn add(&mut self, feature: usize, columns: &[u32]) {
+        let mask = self.model.problem().columns() + feature;
+        let inputs = &self.inputs;
+        let [policy, predictor] = self.model.networks();
+        for (network, activations) in [(policy, &mut self.policy), (predictor, &mut self.predictor)] {
+            self.arch.dispatch(Add { network, activations, columns, inputs, mask });
+        }
+    }
+
+    /// Runs both networks from their running sums.
+    fn evaluate(&mut self) {
+        let [policy, predictor] = self.model.networks();
+        for (network, activations) in [(policy, &mut self.policy), (predictor, &mut self.predictor)] {
+            self.arch.dispatch(Forward { network, activations });
+        }
+    }
+
+    /// Keeps the softmax of the predictor's output.
+    fn believe(&mut self) {
+        let logits = &self.predictor.output[..self.model.problem().classes().len()];
+        let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let from = self.beliefs.len();
+        self.beliefs.extend(logits.iter().map(|logit| (logit - top).exp()));
+        let probabilities = &mut self.beliefs[from..];
+        let mass: f32 = probabilities.iter().sum();
+        probabilities.iter_mut().for_each(|probability| *probability /= mass);
+    }
+}
+
+/// A network's units, each layer padded to its pitch.
+#[derive(Clone, Debug)]
+struct Activations {
+    /// The first layer before its ReLU.
+    sum: Vec<f32>,
+    /// What it was before the last feature.
+    sum_before: Vec<f32>,
+    hidden: [Vec<f32>; 2],
+    output: Vec<f32>,
+    /// Indices of the hidden units that are not zero.
+    active: Vec<u32>,
+}
+
+impl Activations {
+    fn new(network: &Network) -> Self {
+        let [a, b, c] = network.mlp.layers.map(|layer| vec![0.0; pitch(layer.outputs)]);
+        let active = vec![0; a.len().max(b.len())];
+        Self { sum: a.clone(), sum_before: a.clone(), hidden: [a, b], output: c, active }
+    }
+
+    fn undo(&mut self) {
+        self.sum.copy_from_slice(&self.sum_before);
+    }
+}
+
+impl Network {
+    /// A layer's bias.
+    fn bias(&self, layer: &Layer) -> &[f32] {
+        &self.values[layer.bias..][..pitch(layer.outputs)]
+    }
+
+    /// A layer's weight, `[input][output]`, and the length of its rows.
+    #[inline(always)]
+    fn weight(&self, layer: &Layer) -> (&[f32], usize) {
+        let row = pitch(layer.outputs);
+        (&self.values[layer.weight..][..pitch(layer.inputs) * row], row)
+    }
+}
+
+// Run through `pulp`, these are compiled for several instruction sets and the best one this machine has
+// is taken; that is why everything in them is inlined. Products and sums stay separate, and each output
+// adds up its inputs in their order, so the bits are the same on every machine.
+
+/// Adds the rows of a feature's columns, times their values, and of its mask.
+struct Add<'a> {
+    network: &'a Network,
+    activations: &'a mut Activations,
+    columns: &'a [u32],
+    inputs: &'a [f32],
+    mask: usize,
+}
+
+impl pulp::WithSimd for Add<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Activations { sum, sum_before, .. } = self.activations;
+        sum_before.copy_from_slice(sum);
+        let (weight, len) = self.network.weight(&self.network.mlp.layers[0]);
+        for (&column, &input) in self.columns.iter().zip(self.inputs) {
+            for (sum, &weight) in sum.iter_mut().zip(&weight[column as usize * len..][..len]) {
+                *sum += input * weight;
+            }
+        }
+        for (sum, &weight) in sum.iter_mut().zip(&weight[self.mask * len..][..len]) {
+            *sum += weight;
+        }
+    }
+}
+
+/// Runs a network from its running sum.
+struct Forward<'a> {
+    network: &'a Network,
+    activations: &'a mut Activations,
+}
+
+impl pulp::WithSimd for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Activations { sum, hidden: [first, second], output, active, .. } = self.activations;
+        for (unit, &sum) in first.iter_mut().zip(sum.iter()) {
+            *unit = relu(sum);
+        }
+        linear(self.network, 1, first, active, second);
+        for unit in second.iter_mut() {
+            *unit = relu(*unit);
+        }
+        linear(self.network, 2, second, active, output);
+    }
+}
+
+/// What is not a number stays so, so that an overflow shows in the outputs.
+#[inline(always)]
+fn relu(value: f32) -> f32 {
+    if value < 0.0 { 0.0 } else { value }
+}
+
+/// y = x·W + b. `active` has room for as many indices as there are inputs.
+#[inline(always)]
+fn linear(network: &Network, layer: usize, x: &[f32], active: &mut [u32], y: &mut [f32]) {
+    let layer = &network.mlp.layers[layer];
+    let (weight, len) = network.weight(layer);
+    y.copy_from_slice(network.bias(layer));
+    let mut at = 0;
+    if len >= WIDE {
+        // About half of the inputs are zero after a ReLU: their rows need not be read.
+        let mut count = 0;
+        for (index, &x) in x.iter().enumerate() {
+            active[count] = index as u32;
+            count += usize::from(x != 0.0);
+        }
+        while len - at >= WIDE {
+            let rows = active[..count].iter().map(|&index| {
+                let index = index as usize;
+                (x[index], &weight[index * len..][..len])
+            });
+            block::<WIDE>(rows, at, y);
+            at += WIDE;
+        }
+    }
+    let rows = || x.iter().copied().zip(weight.chunks_exact(len));
+    while len - at >= 16 {
+        block::<16>(rows(), at, y);
+        at += 16;
+    }
+    while len - at >= 8 {
+        block::<8>(rows(), at, y);
+        at += 8;
+    }
+    if len > at {
+        block::<4>(rows(), at, y);
+    }
+}
+
+/// The widest block of outputs that stays in registers.
+const WIDE: usize = 64;
+
+/// Adds inputs times their rows of the weight to so many outputs from the `at`-th on.
+#[inline(always)]
+fn block<'a, const WIDTH: usize>(rows: impl Iterator<Item = (f32, &'a [f32])>, at: usize, y: &mut [f32]) {
+    let y = &mut y[at..][..WIDTH];
+    let mut sums = [0.0; WIDTH];
+    sums.copy_from_slice(y);
+    for (x, row) in rows {
+        for (sum, &weight) in sums.iter_mut().zip(&row[at..][..WIDTH]) {
+            *sum += x * weight;
+        }
+    }
+    y.copy_from_slice(&sums);
+}

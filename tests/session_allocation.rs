@@ -1,0 +1,111 @@
+//! A session allocates when it is made, and never after: counted by an allocator of this test's own.
+
+use querent::data::Normalization;
+use querent::nmppg::Config;
+use querent::nn::Mlp;
+use querent::{Feature, Model, Problem, Session, Step};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    /// Allocations of this thread: other threads of the test runner do not count.
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn count() {
+    // There is no counter any more while a thread ends.
+    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: everything is the system allocator's; counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's contract.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(act: impl FnOnce()) -> usize {
+    let before = COUNT.get();
+    act();
+    COUNT.get() - before
+}
+
+/// Features of one, two and three columns in turn.
+fn model() -> Model {
+    let groups = [0, 1, 1, 2, 2, 2, 3, 4, 4, 5, 5, 5];
+    let features = (0..6).map(|i| Feature { name: format!("x{i}"), cost: 1.0 });
+    let problem = Problem::new(features.collect(), groups.to_vec(), ["a", "b", "c"].map(Into::into).into());
+    let network = |outputs, which| {
+        let mlp = Mlp::new(18, [32, 32], outputs);
+        mlp.unpack(&mlp.init(1, which))
+    };
+    let (mut policy, predictor) = (network(7, 0), network(3, 1));
+    policy[2].bias[6] = -9.0; // it never stops by itself
+    let config = Config { policy_hidden: [32, 32], predictor_hidden: [32, 32], ..Config::default() };
+    Model::new(problem.expect("valid"), Normalization::identity(12), config, policy, predictor, Vec::new())
+        .expect("fits")
+}
+
+/// Everything a session does with an instance, to the last feature.
+fn instance(session: &mut Session<'_>, values: &[f32]) -> f32 {
+    session.reset();
+    session.known(3, 0.5).expect("taken");
+    session.unavailable(1).expect("taken");
+    let mut sum = 0.0;
+    while let Step::Acquire(feature) = session.next() {
+        let question = session.question().expect("the same");
+        sum += question.probabilities[0] + question.name.len() as f32;
+        let len = question.values;
+        session.observe(feature, &values[..len]).expect("taken");
+        sum += session.predict()[session.best()] + session.label().len() as f32;
+    }
+    session.observe(1, [0.25, 0.5]).expect("taken");
+    for event in session.trace() {
+        sum += event.probabilities[1] + event.values.iter().sum::<f32>() + event.cost as f32;
+    }
+    assert_eq!((session.acquisitions(), session.trace().len()), (5, 7));
+    sum
+}
+
+#[test]
+fn a_session_allocates_only_when_it_is_made() {
+    let model = model();
+    let values = [0.1, 0.2, 0.3];
+    let mut session = None;
+    let making = allocations(|| session = Some(model.session()));
+    assert!(making > 0, "the counter counts");
+    let mut session = session.expect("made");
+    let mut sum = 0.0;
+    let using = allocations(|| {
+        for _ in 0..10 {
+            sum += instance(&mut session, &values);
+        }
+    });
+    assert!(sum.is_finite());
+    assert_eq!(using, 0, "allocations in ten instances, from the first on");
+    assert!(allocations(|| drop(session.observe(99, 0.0))) > 0, "an error is told with words");
+}
