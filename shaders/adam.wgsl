@@ -34,8 +34,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     }
     let beta1 = hyper[BETA1];
     let beta2 = hyper[BETA2];
-    let m = beta1 * mean[i] + (1.0 - beta1) * g;
-    let v = beta2 * variance[i] + (1.0 - beta2) * g * g;
+    let m = flush(beta1 * mean[i] + (1.0 - beta1) * g);
+    let raw = beta2 * variance[i] + (1.0 - beta2) * g * g;
+    let v = select(raw, 0.0, raw < TINY * TINY);
     mean[i] = m;
     variance[i] = v;
     let m_hat = m / (1.0 - powers[p.power] * beta1);

@@ -42,5 +42,5 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     let halt = scalars[tape_row * SCALARS + HALT];
     let r = relax[chance_at(tape_row, p.pitch) + feature];
-    mask_grad[at] = (1.0 - r) * mask_grad[at] + survival * halt * from_loss + total;
+    mask_grad[at] = flush((1.0 - r) * mask_grad[at] + survival * halt * from_loss + total);
 }

@@ -104,7 +104,7 @@ fn main(
         }
         var r = 0.0;
         if (!blocked) {
-            r = exp_down((z + gumbel[z_at + i]) / tau_soft - top_u.value) / mass_r;
+            r = flush(exp_down((z + gumbel[z_at + i]) / tau_soft - top_u.value) / mass_r);
         }
         let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
         relax[chance_at(tape_row, p.relax_pitch) + i] = r;
@@ -130,7 +130,7 @@ fn main(
         scalars[at + GO] = go;
         scalars[at + ENTROPY] = entropy;
         scalars[at + PRICE] = select(costs[chosen], price, p.soft != 0u);
-        scalars[next_row * SCALARS + SURVIVAL] = survival * go;
+        scalars[next_row * SCALARS + SURVIVAL] = flush(survival * go);
         path[tape_row] = chosen;
         when[seen_at + chosen] = p.step;
     }

@@ -109,7 +109,7 @@ fn main(
             dz += lambda * survival * chance * (log_p + entropy) / tau_hard;
             dz += push * select(-chance / max(1.0 - stopping, 1e-6), 1.0, i == p.features);
         }
-        logits[z_at + i] = dz;
+        logits[z_at + i] = flush(dz);
     }
     if (lane == 0u) {
         scalars[at + VALUE] =

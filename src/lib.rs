@@ -6,17 +6,24 @@
 //! where there is no adapter.
 //!
 //! ```
-//! use querent::{Engine, data::synthetic, nmppg::{Config, Stage, Stepper, Which}};
+//! use querent::{Engine, Step, data::synthetic, nmppg::{Config, Trainer}};
 //!
 //! # fn main() -> querent::Result<()> {
 //! let engine = Engine::cpu(); // or Engine::auto()?, Engine::gpu()?, Engine::on(device, queue)
-//! let data = synthetic::syn1(0, [2_000, 500, 500])?;
-//! let mut trainer = Stepper::new(&engine, &data, Config::new(0.02))?;
-//! trainer.warm_up(50);
-//! trainer.set_stage(Stage { tau_soft: 0.5, lambda: 0.01, ..Stage::default() })?;
-//! trainer.steps(5);
-//! println!("{:?}", trainer.metrics_blocking()?);
-//! println!("{:?}", trainer.evaluate_blocking(Which::Validation)?);
+//! let data = synthetic::syn1(0, [2_000, 500, 500])?.standardized();
+//! // So short a run learns nothing yet: it only shows the way.
+//! let config = Config { warm_up_epochs: 1, stage_epochs: 1, epoch_steps: 1, ..Config::new(0.02) };
+//! let mut trainer = Trainer::new(&engine, &data, config)?;
+//! while let Some(epoch) = trainer.epoch_blocking()? {
+//!     println!("{:?}: objective {:.3}", epoch.phase, epoch.validation.objective);
+//! }
+//! let model = trainer.finish_blocking()?; // model.save("syn1.safetensors")?
+//!
+//! let mut session = model.session();
+//! while let Step::Acquire(feature) = session.next() {
+//!     session.observe(feature, 0.3)?; // measured, in the table's units
+//! }
+//! println!("{}: {:?}", session.label(), session.predict());
 //! # Ok(())
 //! # }
 //! ```

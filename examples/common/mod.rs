@@ -126,15 +126,20 @@ impl Task {
 
     /// Trains once and evaluates on the test rows. With a folder, leaves the model, the history, the
     /// pictures and a checkpoint there.
-    pub fn run(&self, flags: &Flags, alpha: f64, seed: u64, folder: Option<&Path>) -> Result<Outcome> {
-        let engine = flags.engine()?;
+    pub fn run(
+        &self,
+        engine: &Engine,
+        flags: &Flags,
+        (alpha, seed): (f64, u64),
+        folder: Option<&Path>,
+    ) -> Result<Outcome> {
         let [raw, data] = self.data(flags, seed)?;
-        let mut trainer = Trainer::new(&engine, &data, flags.config(alpha, seed))?;
+        let mut trainer = Trainer::new(engine, &data, flags.config(alpha, seed))?;
         let checkpoint = folder.map(|folder| folder.join("checkpoint.safetensors"));
         if let Some(path) = checkpoint.as_ref().filter(|_| flags.resume) {
             trainer.resume(path)?;
         }
-        progress::train(&engine, &mut trainer, checkpoint.as_deref())?;
+        progress::train(engine, &mut trainer, checkpoint.as_deref())?;
         let model = trainer.finish_blocking()?;
         let seconds = trainer.history().last().map_or(0.0, |epoch| epoch.seconds);
         let traces = trainer.stepper_mut().traces_blocking(Which::Test)?;
@@ -252,12 +257,12 @@ fn json(
 fn run(task: &Task, flags: &Flags) -> Result<()> {
     let folder = flags.folder(task);
     std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, error))?;
-    if let Some(alphas) = &flags.sweep {
-        return sweep::run(task, flags, alphas, &folder);
-    }
     let engine = flags.engine()?;
+    if let Some(alphas) = &flags.sweep {
+        return sweep::run(&engine, task, flags, alphas, &folder);
+    }
     println!("{} on {engine}", task.title);
-    let outcome = task.run(flags, flags.alpha, flags.seed, Some(&folder))?;
+    let outcome = task.run(&engine, flags, (flags.alpha, flags.seed), Some(&folder))?;
     let [_, data] = task.data(flags, flags.seed)?;
     let reference = reference_blocking(&engine, &data, &flags.config(flags.alpha, flags.seed))?;
     table(task, flags, &outcome, &reference);

@@ -3,7 +3,7 @@
 use super::{Flags, Task};
 use querent::nmppg::reference_blocking;
 use querent::report::{self, CurvePoint, Series};
-use querent::{Result, files};
+use querent::{Engine, Result, files};
 use std::path::Path;
 
 fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
@@ -12,7 +12,7 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
 }
 
-pub fn run(task: &Task, flags: &Flags, alphas: &[f64], folder: &Path) -> Result<()> {
+pub fn run(engine: &Engine, task: &Task, flags: &Flags, alphas: &[f64], folder: &Path) -> Result<()> {
     let mut points = Vec::new();
     let mut results = Vec::new();
     println!(
@@ -22,7 +22,7 @@ pub fn run(task: &Task, flags: &Flags, alphas: &[f64], folder: &Path) -> Result<
     for &alpha in alphas {
         let mut runs = Vec::new();
         for &seed in &flags.seeds {
-            let outcome = task.run(flags, alpha, seed, None)?;
+            let outcome = task.run(engine, flags, (alpha, seed), None)?;
             let s = &outcome.summary;
             println!(
                 "{alpha:>8} {seed:>5} {:>10.4} {:>8.4} {:>9.4} {:>8.3} {:>7.3} {:>8.1}",
@@ -43,7 +43,7 @@ pub fn run(task: &Task, flags: &Flags, alphas: &[f64], folder: &Path) -> Result<
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     let seed = flags.seeds.first().copied().unwrap_or(0);
     let [_, data] = task.data(flags, seed)?;
-    let reference = reference_blocking(&flags.engine()?, &data, &flags.config(flags.alpha, seed))?;
+    let reference = reference_blocking(engine, &data, &flags.config(flags.alpha, seed))?;
     let series = Series { name: format!("NM-PPG, {} seeds", flags.seeds.len()), points };
     let svg = report::curve(
         &task.title,

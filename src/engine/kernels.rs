@@ -243,7 +243,7 @@ kernels! {
         |p| area(p.pitch, p.rows);
 
     /// Carries the mask gradient M one step back through the rollout.
-    MaskCarry "mask_carry" [GROUPS TAPE]
+    MaskCarry "mask_carry" [GROUPS MATH TAPE]
         { rows, step, steps, columns, features, x_pitch, input_pitch, pitch }
         (groups: U32 Read, x: F32 Read, grad_input: F32 Read, relax: F32 Read, scalars: F32 Read,
          loss_mask_grad: F32 Read, mask_grad: F32 Write)
@@ -256,7 +256,7 @@ kernels! {
         |_p| [1, 1, 1];
 
     /// Adam, with the micro-batches' gradients added up; notes a gradient that is not finite.
-    Adam "adam" [STATE]
+    Adam "adam" [MATH STATE]
         { len, lanes, rate, power }
         (values: F32 Write, mean: F32 Write, variance: F32 Write, grad: F32 Read, hyper: F32 Read,
          powers: F32 Read, clock: U32 Read, status: U32 Write)

@@ -87,8 +87,9 @@ impl<T: Real> pulp::WithSimd for Update<'_, T> {
             for (((w, m), v), &g) in values.iter_mut().zip(mean).zip(variance).zip(sum.iter()) {
                 let good = g.is_finite();
                 finite &= good;
-                let m_new = beta1 * *m + (T::ONE - beta1) * g;
+                let m_new = (beta1 * *m + (T::ONE - beta1) * g).flush();
                 let v_new = beta2 * *v + (T::ONE - beta2) * g * g;
+                let v_new = if v_new < T::TINY * T::TINY { T::ZERO } else { v_new };
                 let step = rate * (m_new * m_scale) / ((v_new * v_scale).sqrt() + epsilon);
                 *m = if good { m_new } else { *m };
                 *v = if good { v_new } else { *v };

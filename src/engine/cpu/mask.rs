@@ -74,9 +74,10 @@ pub fn mask_carry<T: Real>(p: &MaskCarry, mut args: Args<T>) {
         let chance = &relax[tape_row * 2 * pitch + pitch..][..features];
         let stopping = now[scalars::SURVIVAL] * now[scalars::HALT];
         for (feature, m) in m.iter_mut().enumerate() {
-            *m = (T::ONE - chance[feature]) * *m
+            let carried = (T::ONE - chance[feature]) * *m
                 + stopping * from_loss[feature]
                 + through_input(&groups, columns, feature, din, x);
+            *m = carried.flush();
         }
     }
 }

@@ -73,7 +73,7 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
         }
         let mut price = T::ZERO;
         for (i, r) in chance.iter_mut().enumerate() {
-            *r /= mass_r;
+            *r = (*r / mass_r).flush();
             mask_next[i] = mask[i] + (T::ONE - mask[i]) * *r;
             price += *r * costs[i];
         }
@@ -90,7 +90,7 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
         now[scalars::GO] = go;
         now[scalars::ENTROPY] = entropy;
         now[scalars::PRICE] = if p.soft != 0 { price } else { costs[chosen as usize] };
-        then[scalars::SURVIVAL] = survival * go;
+        then[scalars::SURVIVAL] = (survival * go).flush();
         path[tape_row] = chosen;
         seen[chosen as usize] = p.step;
     }
@@ -137,9 +137,10 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
             let du = if i < features { chance[i] * (dr(i) - pull - halt * go * dq) } else { halt * go * dq };
             let log_p = *z / tau_hard - top_z - log_mass_p;
             let p = log_p.exp_down();
-            *z = du / (tau_soft * tau_hard)
+            let dz = du / (tau_soft * tau_hard)
                 + lambda * survival * p * (log_p + entropy) / tau_hard
                 + if i < features { -push * p / going } else { push };
+            *z = dz.flush();
         }
         now[scalars::VALUE] =
             alpha * go * price + halt * loss - hyper[hyper::LURE] * lambda * entropy + go * value_next;
