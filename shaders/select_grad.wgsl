@@ -50,10 +50,10 @@ fn main(
     let go = scalars[at + GO];
     let entropy = scalars[at + ENTROPY];
     let price = scalars[at + PRICE];
-    let loss = losses[tape_row * LOSSES + WORTH];
+    let loss = losses[tape_row * LOSSES + LOSS];
     var value_next = 0.0;
     if (p.step + 1u == p.steps) {
-        value_next = losses[next_row * LOSSES + WORTH];
+        value_next = losses[next_row * LOSSES + LOSS];
     } else {
         value_next = scalars[next_row * SCALARS + VALUE];
     }

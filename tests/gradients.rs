@@ -287,53 +287,6 @@ fn weighted_cross_entropy() {
     assert!(rig.get("logits")[pitch..2 * pitch].iter().all(|&g| g == 0.0));
 }
 
-/// What a state is worth: the label's loss, the loss expected at the end of the path, or a mixture.
-#[test]
-fn belief() {
-    let (steps, batch, classes) = (2usize, 2usize, 3usize);
-    let (rows, pitch) = (steps * batch, querent::nn::pitch(classes));
-    let mut b = PlanBuilder::new(1);
-    let y = b.buffer("y", Elem::U32, batch, Scope::Shared);
-    let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Shared);
-    let (logits, costs) = (reals("logits", rows * pitch), reals("costs", 1 + classes));
-    let (hyper_id, losses_id) = (reals("hyper", hyper::LEN), reals("losses", rows * losses::LEN));
-    b.begin("believe");
-    b.call(
-        k::Believe {
-            rows: rows as u32,
-            batch: batch as u32,
-            classes: classes as u32,
-            pitch: pitch as u32,
-            weights: 1,
-        },
-        &[logits, y, costs, hyper_id, losses_id],
-    );
-    b.end();
-    let mut rig = Rig::new(b);
-    let values = Random::new(8).padded(rows, classes);
-    let (labels, weights) = ([2usize, 0], [0.5, 1.0, 2.0]);
-    rig.set("logits", &values).set_words("y", &labels.map(|label| label as u32));
-    rig.set("costs", &[9.0, weights[0], weights[1], weights[2]]);
-    let log_f = |row: usize, class: usize| {
-        let logits = &values[row * pitch..][..classes];
-        logits[class] - logits.iter().map(|v| v.exp()).sum::<f64>().ln()
-    };
-    for share in [0.0, 0.25, 1.0] {
-        let mut hypers = vec![0.0; hyper::LEN];
-        hypers[hyper::BELIEF] = share;
-        let got = rig.set("hyper", &hypers).run("believe").get("losses");
-        for row in 0..rows {
-            let (label, end) = (labels[row % batch], batch + row % batch);
-            let expected: f64 = (0..classes).map(|c| -log_f(end, c).exp() * weights[c] * log_f(row, c)).sum();
-            let want = -(1.0 - share) * weights[label] * log_f(row, label) + share * expected;
-            assert!(
-                (got[row * losses::LEN + losses::WORTH] - want).abs() < 1e-12,
-                "share {share}, row {row}"
-            );
-        }
-    }
-}
-
 /// One acquisition: everything J gets from it is a function of the logits,
 ///   L = s (α g price + q ℓ − λ H) + s g S' + M·m̃' − μ s (½ ln π + ½ ln(1 − π)),
 /// at a step where some features are blocked, and at one where all but one are.
@@ -423,7 +376,7 @@ fn selection() {
                     let now = &s[(at + row) * scalars::LEN..][..scalars::LEN];
                     let next = at + rows + row;
                     let stay = next_values[next * scalars::LEN + scalars::VALUE];
-                    let loss = all_losses[(at + row) * losses::LEN + losses::WORTH];
+                    let loss = all_losses[(at + row) * losses::LEN];
                     let (survival, go) = (now[scalars::SURVIVAL], now[scalars::GO]);
                     let here = alpha * go * now[scalars::PRICE] + now[scalars::HALT] * loss
                         - lambda * now[scalars::ENTROPY];

@@ -71,7 +71,6 @@ impl Pair {
             lambda: 0.05,
             lure: 0.4,
             guard: 0.02,
-            belief: 0.3,
             average: 0.1,
             ..Stage::default()
         })

@@ -21,7 +21,6 @@ const EPSILON: u32 = 8u;
 const AVERAGE: u32 = 9u; // share of the newest weights in their average
 const LURE: u32 = 10u;   // share of the entropy bonus that counts as value: 1 as published, 0 not
 const GUARD: u32 = 11u;  // weight of the guard that keeps stopping and going on both possible
-const BELIEF: u32 = 12u; // share of the predictor's belief in what a state is worth
 
 // what `advance` moves
 const ADVANCE_POLICY: u32 = 1u;

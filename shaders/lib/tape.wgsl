@@ -9,11 +9,10 @@ const ENTROPY: u32 = 3u;  // H
 const PRICE: u32 = 4u;    // c of what is acquired
 const VALUE: u32 = 5u;    // S = ∂J/∂s
 
-// losses: four words a row.
-const LOSSES: u32 = 4u;
+// losses: two words a row.
+const LOSSES: u32 = 2u;
 const LOSS: u32 = 0u;
 const GUESS: u32 = 1u; // the class the predictor takes for the most likely
-const WORTH: u32 = 2u; // the loss as the policy values it: see believe.wgsl
 
 // `when`: the step a feature was acquired at.
 const NEVER: u32 = 0xffffffffu;

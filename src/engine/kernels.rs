@@ -224,12 +224,6 @@ kernels! {
          costs: F32 Read, hyper: F32 Read)
         |p| each(p.rows);
 
-    /// What each state is worth to the policy: its loss, or what the path's end makes the predictor expect.
-    Believe "believe" [MATH STATE TAPE]
-        { rows, batch, classes, pitch, weights }
-        (logits: F32 Read, y: U32 Read, costs: F32 Read, hyper: F32 Read, losses: F32 Write)
-        |p| line(p.rows, 64);
-
     /// Weighted cross-entropy of each row; the logits become the loss's unit gradient.
     Loss "loss" [MATH TAPE]
         { rows, batch, classes, pitch, weights }

@@ -51,8 +51,6 @@ pub mod hyper {
     pub const LURE: usize = 10;
     /// Weight of the guard that keeps stopping and going on both possible.
     pub const GUARD: usize = 11;
-    /// Share of the predictor's belief in what a state is worth.
-    pub const BELIEF: usize = 12;
     /// How many words there are.
     pub const LEN: usize = 16;
 }
@@ -90,13 +88,11 @@ pub mod scalars {
 /// Words of a row's losses.
 pub mod losses {
     /// Words a row.
-    pub const LEN: usize = 4;
+    pub const LEN: usize = 2;
     /// The loss.
     pub const LOSS: usize = 0;
     /// The class the predictor takes for the most likely.
     pub const GUESS: usize = 1;
-    /// The loss as the policy values it.
-    pub const WORTH: usize = 2;
 }
 
 /// One number for each use of randomness.

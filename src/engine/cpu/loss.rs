@@ -1,9 +1,9 @@
-//! Twins of `loss.wgsl` and `believe.wgsl`.
+//! Twin of `loss.wgsl`.
 
 use super::args::Args;
 use super::real::Real;
-use crate::engine::kernels::{Believe, Loss};
-use crate::engine::state::{NO_LABEL, hyper, losses};
+use crate::engine::kernels::Loss;
+use crate::engine::state::{NO_LABEL, losses};
 
 #[inline(always)]
 pub fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
@@ -37,32 +37,5 @@ pub fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
         }
         out[row * losses::LEN + losses::LOSS] = loss;
         out[row * losses::LEN + losses::GUESS] = T::count(guess);
-    }
-}
-
-#[inline(always)]
-pub fn believe<T: Real>(p: &Believe, mut args: Args<T>) {
-    let (logits, y, costs) = (args.reals(), args.words(), args.reals());
-    let (hyper, out) = (args.reals(), args.reals_mut());
-    let (classes, pitch, batch) = (p.classes as usize, p.pitch as usize, p.batch as usize);
-    let weights = &costs[p.weights as usize..][..classes];
-    let share = hyper[hyper::BELIEF];
-    let log_mass = |logits: &[T]| {
-        let top = logits.iter().copied().fold(logits[0], T::larger);
-        logits.iter().map(|&logit| (logit - top).exp_down()).sum::<T>().ln() + top
-    };
-    let ends = p.rows as usize - batch;
-    for row in 0..p.rows as usize {
-        let here = &logits[row * pitch..][..classes];
-        let end = &logits[(ends + row % batch) * pitch..][..classes];
-        let (here_mass, end_mass) = (log_mass(here), log_mass(end));
-        let mut value = T::ZERO;
-        for class in 0..classes {
-            let hit = if class as u32 == y[row % batch] { T::ONE } else { T::ZERO };
-            let belief = (end[class] - end_mass).exp_down();
-            let chance = (T::ONE - share) * hit + share * belief;
-            value += chance * weights[class] * (here_mass - here[class]);
-        }
-        out[row * losses::LEN + losses::WORTH] = value;
     }
 }

@@ -237,7 +237,6 @@ fn twin<T: Real>(call: &Call, args: Args<T>) {
         BiasGrad => linear::bias_grad,
         Select => select::select,
         SelectGrad => select::select_grad,
-        Believe => loss::believe,
         Loss => loss::loss,
         MaskGrad => mask::mask_grad,
         MaskCarry => mask::mask_carry,

@@ -111,7 +111,7 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
         let mask = &relax[tape_row * 2 * relax_pitch..][..features];
         let chance = &relax[tape_row * 2 * relax_pitch + relax_pitch..][..features];
         let from_mask = &mask_grad[row * relax_pitch..][..features];
-        let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::WORTH];
+        let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::LOSS];
         let value_next = if p.step + 1 == p.steps {
             loss_at(next_row)
         } else {

@@ -31,9 +31,6 @@ pub struct Stage {
     pub lure: f64,
     /// Weight of the guard that keeps stopping and going on both possible; 0 as published.
     pub guard: f64,
-    /// Share of the predictor's own belief at the end of a path in what its states are worth to the
-    /// policy, instead of the label; 0 as published.
-    pub belief: f64,
     /// Share of the newest weights in the moving average that evaluation uses; 1: no averaging.
     pub average: f64,
 }
@@ -48,7 +45,6 @@ impl Default for Stage {
             predictor_rate: 1e-4,
             lure: 1.0,
             guard: 0.0,
-            belief: 0.0,
             average: 1.0,
         }
     }
@@ -103,9 +99,6 @@ pub struct Config {
     pub lure: f64,
     /// Weight, in units of α, of the guard that keeps stopping and going on both possible.
     pub guard: f64,
-    /// Share of the predictor's own belief in what states are worth to the policy (see
-    /// [`Stage::belief`]).
-    pub belief: f64,
     /// Share of the run after which the entropy bonus and the guard have faded away.
     pub bonus_end: f64,
     /// Probability of stopping at the first step before anything is learned; `None`: as initialised.
@@ -147,7 +140,6 @@ impl Default for Config {
             lambda_share: 0.5,
             lure: 0.0,
             guard: 0.1,
-            belief: 0.0,
             bonus_end: 0.4,
             initial_stop: Some(0.2),
             alpha_start: 0.2,
@@ -185,7 +177,6 @@ impl Config {
             lambda: Some(0.5),
             lure: 1.0,
             guard: 0.0,
-            belief: 0.0,
             initial_stop: None,
             alpha_start: 1.0,
             average: 1.0,
@@ -249,7 +240,6 @@ impl Config {
             ("lambda_share", self.lambda_share),
             ("lure", self.lure),
             ("guard", self.guard),
-            ("belief", self.belief),
             ("bonus_end", self.bonus_end),
             ("alpha_start", self.alpha_start),
             ("alpha_ramp", self.alpha_ramp),
@@ -295,7 +285,6 @@ impl Stage {
             ("lambda", self.lambda),
             ("lure", self.lure),
             ("guard", self.guard),
-            ("belief", self.belief),
             ("policy_rate", self.policy_rate),
             ("predictor_rate", self.predictor_rate),
         ] {

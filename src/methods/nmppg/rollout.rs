@@ -187,17 +187,6 @@ impl Layout {
         }
         net.forward(b, 1, rows, tape.hidden1.into(), tape.hidden2.into(), self.multipliers(1));
         net.forward(b, 2, rows, tape.hidden2.into(), tape.logits.into(), None);
-        let s = &self.sizes;
-        b.call(
-            k::Believe {
-                rows: word(rows),
-                batch: word(batch),
-                classes: word(s.classes),
-                pitch: word(pitch(s.classes)),
-                weights: word(s.features),
-            },
-            &[tape.logits, self.y, self.costs, self.hyper, self.losses],
-        );
         self.loss(b, batch, rows, tape.logits, self.y, self.losses);
     }
 

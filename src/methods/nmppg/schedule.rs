@@ -57,7 +57,6 @@ impl Config {
             },
             lure: self.lure,
             guard: self.guard * alpha * fading,
-            belief: self.belief,
             // The gradient's noise grows as the temperature falls.
             policy_rate: self.policy_rate * rate * (tau_soft / warmest).powf(self.cooling),
             predictor_rate: self.predictor_rate * rate,

@@ -153,7 +153,6 @@ impl Stepper {
         values[hyper::AVERAGE] = stage.average;
         values[hyper::LURE] = stage.lure;
         values[hyper::GUARD] = stage.guard;
-        values[hyper::BELIEF] = stage.belief;
         self.program.write(self.layout.hyper, 0, &values);
         Ok(())
     }
