@@ -82,7 +82,7 @@ fn a_killed_run_continues_with_equal_bits() {
 fn the_best_epoch_is_what_comes_out() {
     let data = data(512);
     let (mut trainer, model) = finish(trainer(&Engine::cpu(), &data, short()));
-    let best = trainer.history().iter().filter(|epoch| epoch.best).next_back().expect("one is best");
+    let best = trainer.history().iter().rfind(|epoch| epoch.best).expect("one is best");
     assert!(matches!(best.phase, Phase::Stage(_)));
     let staged = trainer.history().iter().filter(|epoch| matches!(epoch.phase, Phase::Stage(_)));
     let lowest = staged.map(|epoch| epoch.validation.objective).fold(f64::INFINITY, f64::min);

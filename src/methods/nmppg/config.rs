@@ -74,8 +74,6 @@ pub struct Config {
     pub predictor_rate: f64,
     /// Whether rates and bonuses fall over the run (rates along a half cosine).
     pub decay: bool,
-    /// The policy's rate falls with τs to this power.
-    pub cooling: f64,
     /// Probability that a hidden unit of the predictor is dropped in training.
     pub dropout: f64,
     /// Temperature of the policy, τh.
@@ -128,7 +126,6 @@ impl Default for Config {
             policy_rate: 1e-3,
             predictor_rate: 1e-3,
             decay: true,
-            cooling: 0.0,
             dropout: 0.0,
             tau_hard: 1.0,
             temperatures: TEMPERATURES.to_vec(),
@@ -168,7 +165,6 @@ impl Config {
             alpha,
             predictor_rate: 1e-4,
             decay: false,
-            cooling: 0.0,
             dropout: 0.3,
             warm_up_epochs: 2000,
             stage_epochs: 2000,
@@ -235,7 +231,6 @@ impl Config {
             }
         }
         let not_negative = [
-            ("cooling", self.cooling),
             ("lambda", self.lambda.unwrap_or(0.0)),
             ("lambda_share", self.lambda_share),
             ("lure", self.lure),

@@ -17,7 +17,7 @@ mod trainer;
 
 pub use checkpoint::Checkpoint;
 pub use config::{Config, Rollout, Stage};
-pub use layout::{Layout, Memory, Noise};
+pub use layout::Memory;
 pub use reference::reference_blocking;
 pub use stepper::{Evaluation, Metrics, Stepper, Which};
 pub use trainer::Trainer;

@@ -42,7 +42,6 @@ impl Config {
         let total = (self.temperatures.len() * self.stage_epochs).max(1) as f64;
         let progress = (at.stage * self.stage_epochs + at.epoch) as f64 / total;
         let tau_soft = self.temperatures[at.stage];
-        let warmest = self.temperatures[0];
         let rising = if self.alpha_ramp > 0.0 { (progress / self.alpha_ramp).min(1.0) } else { 1.0 };
         let alpha = self.alpha * (self.alpha_start + (1.0 - self.alpha_start) * rising);
         // What makes the policy try things has to be gone before the end: it blurs close decisions.
@@ -57,8 +56,7 @@ impl Config {
             },
             lure: self.lure,
             guard: self.guard * alpha * fading,
-            // The gradient's noise grows as the temperature falls.
-            policy_rate: self.policy_rate * rate * (tau_soft / warmest).powf(self.cooling),
+            policy_rate: self.policy_rate * rate,
             predictor_rate: self.predictor_rate * rate,
             average: self.average,
         }
