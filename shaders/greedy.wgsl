@@ -40,6 +40,7 @@ fn main(
         }
     }
     top = best_all(lane, top);
+    storageBarrier(); // `when` was read by all and is changed by one
     if (lane == 0u) {
         let action = select(top.index, p.features, stopped);
         path[p.step * p.rows + row] = action;

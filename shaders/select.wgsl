@@ -113,6 +113,7 @@ fn main(
     }
     entropy = sum_all(lane, entropy);
     price = sum_all(lane, price);
+    storageBarrier(); // `when` was read by all and is changed by one
 
     if (lane == 0u) {
         let u_stop = (logits[z_at + p.features] / tau_hard + gumbel[z_at + p.features]) / tau_soft;

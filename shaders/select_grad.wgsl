@@ -90,7 +90,7 @@ fn main(
     let log_mass_p = ln_pos(mass_p);
     let stopping = exp_down(logits[z_at + p.features] / tau_hard - top_z.value - log_mass_p);
     let push = hyper[GUARD] * survival * (stopping - 0.5) / tau_hard;
-    workgroupBarrier(); // the stop's logit is read by all and overwritten by one
+    storageBarrier(); // the stop's logit is read by all and overwritten by one
 
     for (var i = lane; i <= p.features; i += WIDTH) {
         let raw = logits[z_at + i];
