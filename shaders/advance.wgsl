@@ -29,7 +29,4 @@ fn main() {
     if ((p.what & ADVANCE_CHUNK) != 0u) {
         clock[CHUNK] += 1u;
     }
-    if ((p.what & ADVANCE_REWIND) != 0u) {
-        clock[CHUNK] = 0u;
-    }
 }

@@ -2,104 +2,20 @@
 //! nonsense, no file left behind.
 
 mod common;
+mod spoil;
 
 use common::{TempDir, assets};
 use querent::data::synthetic;
 use querent::nmppg::replay::Case;
 use querent::nmppg::{Checkpoint, Config, Stage, Stepper};
 use querent::{Engine, Error};
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
-use std::collections::{BTreeMap, HashMap};
+use safetensors::Dtype;
+use spoil::{File, Tensor};
 use std::path::{Path, PathBuf};
 
-#[derive(Clone)]
-struct Tensor {
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
-}
-
-impl Tensor {
-    fn f32(shape: &[usize], values: &[f32]) -> Self {
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        Self { dtype: Dtype::F32, shape: shape.to_vec(), bytes }
-    }
-
-    fn i64(shape: &[usize], values: &[i64]) -> Self {
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        Self { dtype: Dtype::I64, shape: shape.to_vec(), bytes }
-    }
-
-    /// Its values, all of which have four bytes in the goldens.
-    fn words(&self) -> impl Iterator<Item = [u8; 4]> + '_ {
-        self.bytes.chunks_exact(4).map(|b| [b[0], b[1], b[2], b[3]])
-    }
-
-    fn put(&mut self, at: usize, word: [u8; 4]) {
-        self.bytes[at * 4..][..4].copy_from_slice(&word);
-    }
-
-    fn put_f32(&mut self, at: usize, value: f32) {
-        assert_eq!(self.dtype, Dtype::F32);
-        self.put(at, value.to_le_bytes());
-    }
-
-    fn put_i32(&mut self, at: usize, value: i32) {
-        assert_eq!(self.dtype, Dtype::I32);
-        self.put(at, value.to_le_bytes());
-    }
-
-    /// One shorter along a dimension: what is cut off is at the end of the bytes, as only shapes matter.
-    fn shorten(&mut self, dimension: usize) {
-        self.shape[dimension] -= 1;
-        self.bytes.truncate(self.shape.iter().product::<usize>() * 4);
-    }
-}
-
-/// A safetensors file to spoil.
-#[derive(Clone)]
-struct File {
-    tensors: BTreeMap<String, Tensor>,
-    metadata: HashMap<String, String>,
-}
-
-impl File {
-    fn read(path: &Path) -> Self {
-        let bytes = std::fs::read(path).expect("reads");
-        let (_, header) = SafeTensors::read_metadata(&bytes).expect("a safetensors file");
-        let file = SafeTensors::deserialize(&bytes).expect("a safetensors file");
-        let tensors = file.iter().map(|(name, view)| {
-            let (dtype, shape, bytes) = (view.dtype(), view.shape().to_vec(), view.data().to_vec());
-            (name.to_string(), Tensor { dtype, shape, bytes })
-        });
-        Self { tensors: tensors.collect(), metadata: header.metadata().clone().unwrap_or_default() }
-    }
-
-    /// A golden with everything optional in it: groups, class weights, dropout.
-    fn golden() -> Self {
-        Self::read(&assets().join("golden/dropout_groups_st.safetensors"))
-    }
-
-    fn tensor(&mut self, name: &str) -> &mut Tensor {
-        self.tensors.get_mut(name).unwrap_or_else(|| panic!("no `{name}` in the golden"))
-    }
-
-    fn set(&mut self, key: &str, value: &str) {
-        assert!(self.metadata.insert(key.into(), value.into()).is_some(), "no `{key}` in the golden");
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let views = self.tensors.iter().map(|(name, tensor)| {
-            let view = TensorView::new(tensor.dtype, tensor.shape.clone(), &tensor.bytes);
-            (name.as_str(), view.expect("shape and bytes agree"))
-        });
-        safetensors::serialize(views, Some(self.metadata.clone())).expect("serialises")
-    }
-
-    fn write(&self, path: &Path) {
-        std::fs::write(path, self.bytes()).expect("writes");
-    }
+/// A golden with everything optional in it: groups, class weights, dropout.
+fn golden() -> File {
+    File::read(&assets().join("golden/dropout_groups_st.safetensors"))
 }
 
 /// How a file is spoilt.
@@ -144,7 +60,7 @@ impl Bench {
 
     /// The error of replaying the golden after a change, which must name all of `names`.
     fn refuse(&self, what: &str, names: &[&str], change: impl FnOnce(&mut File)) {
-        let mut file = File::golden();
+        let mut file = golden();
         change(&mut file);
         let message = self.refuse_bytes(what, &file.bytes());
         for name in names.iter().chain(&["case.safetensors"]) {
@@ -157,7 +73,7 @@ impl Bench {
 #[test]
 fn an_unspoilt_case_is_replayed() {
     let bench = Bench::new("control");
-    File::golden().write(&bench.case());
+    golden().write(&bench.case());
     replay(&bench.case(), &bench.results.0.join("out.safetensors")).expect("replays");
     assert_eq!(bench.results.files(), ["out.safetensors"]);
 }
@@ -166,7 +82,7 @@ fn an_unspoilt_case_is_replayed() {
 fn wrong_shapes_name_the_tensor() {
     let bench = Bench::new("shapes");
     let inputs: Vec<(String, Tensor)> =
-        File::golden().tensors.into_iter().filter(|(name, _)| !name.starts_with("expect.")).collect();
+        golden().tensors.into_iter().filter(|(name, _)| !name.starts_with("expect.")).collect();
     assert!(inputs.len() >= 20, "the golden has lost tensors");
     for (name, tensor) in inputs {
         let quoted = format!("`{name}`");
@@ -206,7 +122,7 @@ fn wrong_shapes_name_the_tensor() {
 #[test]
 fn values_that_are_not_numbers_name_tensor_and_element() {
     let bench = Bench::new("values");
-    let reals: Vec<String> = File::golden()
+    let reals: Vec<String> = golden()
         .tensors
         .into_iter()
         .filter(|(name, tensor)| tensor.dtype == Dtype::F32 && !name.starts_with("expect."))
@@ -302,7 +218,7 @@ fn numbers_that_are_no_indices_are_refused() {
 /// Replays the golden after a change that is extreme, but not wrong: there may be a result or an error,
 /// and if there is a result it is finite.
 fn survive(bench: &Bench, what: &str, change: Change) {
-    let mut file = File::golden();
+    let mut file = golden();
     change(&mut file);
     file.write(&bench.case());
     let out = bench.results.0.join("out.safetensors");
@@ -363,7 +279,7 @@ fn a_stop_nobody_wants_never_panics() {
 fn what_is_missing_or_unknown_is_named() {
     let bench = Bench::new("missing");
     let optional = ["class_weight", "dropout.0", "dropout.1"];
-    for name in File::golden().tensors.keys().filter(|name| !name.starts_with("expect.")) {
+    for name in golden().tensors.keys().filter(|name| !name.starts_with("expect.")) {
         if !optional.contains(&name.as_str()) {
             bench.refuse(&format!("no {name}"), &[&format!("`{name}`")], |file| {
                 file.tensors.remove(name);
@@ -376,7 +292,7 @@ fn what_is_missing_or_unknown_is_named() {
     bench.refuse("the other half of the dropout", &["`dropout.0` is missing"], |file| {
         file.tensors.remove("dropout.0");
     });
-    for key in File::golden().metadata.keys() {
+    for key in golden().metadata.keys() {
         bench.refuse(&format!("no {key}"), &[&format!("`{key}` is missing")], |file| {
             file.metadata.remove(key);
         });
@@ -425,7 +341,7 @@ fn bad_settings_of_a_case_are_named() {
 #[test]
 fn files_that_are_no_cases_are_refused_with_their_path() {
     let bench = Bench::new("files");
-    let whole = File::golden().bytes();
+    let whole = golden().bytes();
     let header = 8 + u64::from_le_bytes(whole[..8].try_into().expect("eight bytes")) as usize;
     for cut in [0, 1, 7, 8, 9, header / 2, header, header + 1, whole.len() - 1] {
         let message = bench.refuse_bytes(&format!("cut off after {cut}"), &whole[..cut]);
@@ -454,7 +370,7 @@ fn files_that_are_no_cases_are_refused_with_their_path() {
 #[test]
 fn a_damaged_header_never_panics() {
     let bench = Bench::new("damage");
-    let whole = File::golden().bytes();
+    let whole = golden().bytes();
     let header = 8 + u64::from_le_bytes(whole[..8].try_into().expect("eight bytes")) as usize;
     let mut refused = 0;
     for at in 0..header {
@@ -532,7 +448,7 @@ fn files_that_are_no_checkpoints_are_refused_with_their_path() {
         assert!(refused("cut off", &whole[..cut]).contains("cut off"), "after {cut}");
     }
     refused("text", b"not a checkpoint");
-    let foreign = File::golden().bytes();
+    let foreign = golden().bytes();
     assert!(refused("a case", &foreign).contains("not a checkpoint of querent"));
 
     std::fs::write(&path, &whole).expect("writes");

@@ -282,7 +282,6 @@ fn numbers() -> Vec<(&'static str, u32)> {
         ("ADVANCE_POLICY", advance::POLICY),
         ("ADVANCE_PREDICTOR", advance::PREDICTOR),
         ("ADVANCE_CHUNK", advance::CHUNK),
-        ("ADVANCE_REWIND", advance::REWIND),
         ("SCALARS", word(scalars::LEN)),
         ("SURVIVAL", word(scalars::SURVIVAL)),
         ("HALT", word(scalars::HALT)),

@@ -26,4 +26,3 @@ const GUARD: u32 = 11u;  // weight of the guard that keeps stopping and going on
 const ADVANCE_POLICY: u32 = 1u;
 const ADVANCE_PREDICTOR: u32 = 2u;
 const ADVANCE_CHUNK: u32 = 4u;
-const ADVANCE_REWIND: u32 = 8u;

@@ -63,8 +63,6 @@ pub mod advance {
     pub const PREDICTOR: u32 = 2;
     /// The next evaluation chunk.
     pub const CHUNK: u32 = 4;
-    /// Back to the first evaluation chunk.
-    pub const REWIND: u32 = 8;
 }
 
 /// Words of a tape row's scalars.

@@ -129,7 +129,4 @@ pub fn advance<T: Real>(p: &Advance, mut args: Args<T>) {
     if p.what & advance::CHUNK != 0 {
         clock[clock::CHUNK] += 1;
     }
-    if p.what & advance::REWIND != 0 {
-        clock[clock::CHUNK] = 0;
-    }
 }

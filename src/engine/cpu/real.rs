@@ -36,8 +36,6 @@ pub trait Real:
     const TINY: Self;
     /// Rounds an f64.
     fn of(value: f64) -> Self;
-    /// As f64.
-    fn to_f64(self) -> f64;
     /// A count as a real.
     #[inline(always)]
     fn count(value: u32) -> Self {
@@ -85,10 +83,6 @@ macro_rules! real {
             #[inline(always)]
             fn of(value: f64) -> Self {
                 value as $type
-            }
-            #[inline(always)]
-            fn to_f64(self) -> f64 {
-                f64::from(self)
             }
             #[inline(always)]
             fn exp(self) -> Self {

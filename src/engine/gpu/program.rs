@@ -3,7 +3,7 @@
 use super::context::{Gpu, Pipeline};
 use super::readback::Readback;
 use crate::engine::kernels::WORDS;
-use crate::engine::plan::{BufferDecl, BufferId, Elem, Plan};
+use crate::engine::plan::{BufferDecl, BufferId, Plan};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -181,11 +181,6 @@ impl GpuProgram {
             .ok_or_else(|| Error::DeviceLost("the device finished without delivering a readback".into()))?;
         let words = self.plan.buffer(id).len;
         Ok(bytes.chunks_exact(4).take(words).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
-    }
-
-    /// Whether a buffer holds reals.
-    pub fn is_real(&self, id: BufferId) -> bool {
-        self.plan.buffer(id).elem == Elem::F32
     }
 }
 

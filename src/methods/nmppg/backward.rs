@@ -1,5 +1,5 @@
 //! Backward: one pass through the predictor serves both gradients, then the policy's steps in
-//! reverse. DESIGN: M = ∂J/∂m̃ is carried from step to step by `mask_carry`, S = ∂J/∂s by
+//! reverse. M = ∂J/∂m̃ is carried from step to step by `mask_carry`, S = ∂J/∂s by
 //! `select_grad`.
 
 use super::layout::{Layout, Tape, word};
