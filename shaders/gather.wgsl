@@ -1,5 +1,6 @@
 // Copies the batch's rows out of the data set: row r is instance `first + r` of the batch.
-// Shuffled, the batch is the clock's; in order, the chunk of the split is, and rows past its end
+// Shuffled, the batch is the clock's, and each instance has as many rows one after the other as the
+// clock says; in order, the chunk of the split is, and rows past its end
 // get no label and count for nothing.
 struct Params {
     rows: u32,
@@ -28,7 +29,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     var position = p.first + row;
     var there = true;
     if (p.shuffled != 0u) {
-        position = shuffled_index(clock[BATCH] * p.batch + position, p.split_len);
+        let twins = max(clock[CLOCK_TWINS], 1u);
+        position = clock[BATCH] * ((p.batch + twins - 1u) / twins) + position / twins;
+        position = shuffled_index(position, p.split_len);
     } else {
         position += clock[CHUNK] * p.batch;
         there = position < p.split_len;

@@ -1,5 +1,6 @@
 // Carries M, the gradient of J with respect to the relaxed mask, one step back:
 //   M_k = s_k ∂ℓ_k/∂m        M_t = (1 − r̃_t) ⊙ M_{t+1} + s_t q_t ∂ℓ_t/∂m + D_t
+// ∂ℓ/∂m comes multiplied by the predictor's weight of the tape row (loss.wgsl), which is divided out;
 // with D_t the policy's gradient through its input (as mask_grad.wgsl). In place.
 struct Params {
     rows: u32,
@@ -29,7 +30,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     let tape_row = p.step * p.rows + row;
     let survival = scalars[tape_row * SCALARS + SURVIVAL];
-    let from_loss = loss_mask_grad[tape_row * p.pitch + feature];
+    let from_loss = loss_mask_grad[tape_row * p.pitch + feature] / scalars[tape_row * SCALARS + WEIGHT];
     let at = row * p.pitch + feature;
     if (p.step == p.steps) {
         mask_grad[at] = survival * from_loss;

@@ -1,9 +1,13 @@
 // Adds a micro-batch to the metrics, in one workgroup and a fixed order: the sums over its instances
 // of J, of G = Σ_t s_t Δ_t + s_k ℓ_k, of H = Σ_t s_t H_t (J = G − λ H), of the predictor's loss
-// Σ_t ℓ_t/(k + 1), and the number of instances. With no steps (warm-up) all of J is the loss.
+// Σ_t ℓ_t/(k + 1), the number of instances, and the mass s still asking at three marks on the way (none
+// for a mark of 0 or past the end). With no steps (warm-up) all of J is the loss.
 struct Params {
     rows: u32,
     steps: u32,
+    mark0: u32,
+    mark1: u32,
+    mark2: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> scalars: array<f32>;
@@ -11,12 +15,20 @@ struct Params {
 @group(0) @binding(3) var<storage, read> hyper: array<f32>;
 @group(0) @binding(4) var<storage, read_write> metrics: array<f32>;
 
+fn mass_at(mark: u32, row: u32) -> f32 {
+    if (mark == 0u || mark > p.steps) {
+        return 0.0;
+    }
+    return scalars[(mark * p.rows + row) * SCALARS + SURVIVAL];
+}
+
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) lane: u32) {
     let alpha = hyper[ALPHA];
     var g = 0.0;
     var h = 0.0;
     var l = 0.0;
+    var still = vec3(0.0, 0.0, 0.0);
     for (var row = lane; row < p.rows; row += WIDTH) {
         var total = 0.0;
         for (var t = 0u; t < p.steps; t++) {
@@ -36,15 +48,22 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         }
         g += survival * loss;
         l += (total + loss) / f32(p.steps + 1u);
+        still += vec3(mass_at(p.mark0, row), mass_at(p.mark1, row), mass_at(p.mark2, row));
     }
     g = sum_all(lane, g);
     h = sum_all(lane, h);
     l = sum_all(lane, l);
+    still.x = sum_all(lane, still.x);
+    still.y = sum_all(lane, still.y);
+    still.z = sum_all(lane, still.z);
     if (lane == 0u) {
         metrics[0] += g - hyper[LAMBDA] * h;
         metrics[1] += g;
         metrics[2] += h;
         metrics[3] += l;
         metrics[4] += f32(p.rows);
+        metrics[5] += still.x;
+        metrics[6] += still.y;
+        metrics[7] += still.z;
     }
 }

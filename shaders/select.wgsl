@@ -2,11 +2,16 @@
 //   p = softmax(z/τh)            H = −Σ p ln p
 //   u = (z/τh + ε)/τs            r̃ = softmax(u over features)     j = argmax u over features
 //   q, g: the stop's and the features' shares of softmax(u), g summed from the feature masses
+//   exact stop: q, g are the shares of p instead. Of the feature that is chosen if one is, u and p say
+//   the same (Gumbel noise), so this only takes the noise out of the stop: J is then its mean over it.
+//   hazard h, a run may be cut short at any step: q = h + (1 − h) q₀, g = (1 − h) g₀
 //   m̃' = m̃ + (1 − m̃) r̃           s' = s g        price = c_j, or Σ r̃ c when the rollout is soft
+//   predictor's weights: (1 − parts) (1 − focus + focus (k + 1) s q), with q = 1 at the end
 // Blocked logits are written back as BLOCKED, so that the backward pass sees what was blocked.
 struct Params {
     rows: u32,
     step: u32,
+    steps: u32,
     features: u32,
     logit_pitch: u32,
     relax_pitch: u32,
@@ -72,7 +77,7 @@ fn main(
     let chosen = top_u.index;
 
     // The softmaxes' sums.
-    var mass_p = 0.0;
+    var mass_features = 0.0; // of p
     var mass_r = 0.0;
     for (var i = lane; i <= p.features; i += WIDTH) {
         let raw = logits[z_at + i];
@@ -80,14 +85,15 @@ fn main(
             continue;
         }
         let z = raw / tau_hard;
-        mass_p += exp_down(z - top_z.value);
         if (i < p.features) {
+            mass_features += exp_down(z - top_z.value);
             mass_r += exp_down((z + gumbel[z_at + i]) / tau_soft - top_u.value);
         }
     }
-    mass_p = sum_all(lane, mass_p);
+    mass_features = sum_all(lane, mass_features);
     mass_r = sum_all(lane, mass_r);
-    let log_mass_p = ln_pos(mass_p);
+    let mass_stop = exp_down(logits[z_at + p.features] / tau_hard - top_z.value);
+    let log_mass_p = ln_pos(mass_features + mass_stop);
 
     var entropy = 0.0;
     var price = 0.0;
@@ -116,22 +122,35 @@ fn main(
     storageBarrier(); // `when` was read by all and is changed by one
 
     if (lane == 0u) {
-        let u_stop = (logits[z_at + p.features] / tau_hard + gumbel[z_at + p.features]) / tau_soft;
-        let top = max(u_stop, top_u.value);
-        let features_mass = exp_down(top_u.value - top) * mass_r;
-        let stop_mass = exp_down(u_stop - top);
-        let go = features_mass / (features_mass + stop_mass);
+        var stop_mass = mass_stop;
+        var features_mass = mass_features;
+        if (hyper[EXACT_STOP] == 0.0) {
+            let u_stop = (logits[z_at + p.features] / tau_hard + gumbel[z_at + p.features]) / tau_soft;
+            let top = max(u_stop, top_u.value);
+            features_mass = exp_down(top_u.value - top) * mass_r;
+            stop_mass = exp_down(u_stop - top);
+        }
+        let hazard = hyper[HAZARD];
+        let mass = features_mass + stop_mass;
+        let go = (1.0 - hazard) * (features_mass / mass);
+        let halt = hazard + (1.0 - hazard) * (stop_mass / mass);
         let at = tape_row * SCALARS;
         var survival = 1.0;
         if (p.step > 0u) {
             survival = scalars[at + SURVIVAL];
         }
         scalars[at + SURVIVAL] = survival;
-        scalars[at + HALT] = stop_mass / (features_mass + stop_mass);
+        scalars[at + HALT] = halt;
         scalars[at + GO] = go;
         scalars[at + ENTROPY] = entropy;
         scalars[at + PRICE] = select(costs[chosen], price, p.soft != 0u);
-        scalars[next_row * SCALARS + SURVIVAL] = flush(survival * go);
+        let survival_next = flush(survival * go);
+        scalars[next_row * SCALARS + SURVIVAL] = survival_next;
+        let whole = 1.0 - hyper[PARTS];
+        let even = whole * (1.0 - hyper[FOCUS]);
+        let focus = whole * hyper[FOCUS] * f32(p.steps + 1u);
+        scalars[at + WEIGHT] = even + focus * survival * halt;
+        scalars[next_row * SCALARS + WEIGHT] = even + focus * survival_next;
         path[tape_row] = chosen;
         when[seen_at + chosen] = p.step;
     }

@@ -6,10 +6,16 @@
 //   S = α g price + q ℓ − λ H + g S'
 // (softmax(u)_j = g r̃_j, so the derivative of q is −q g r̃_j for a feature and q (1 − q) = q g for the
 // stop; −λ s ∂H/∂z = λ s p (ln p + H)/τh.) The logits are overwritten by dz.
-// Two options that the published method has not: with lure < 1 only that share of λ H counts in S, so
+// Options that the published method has not. With lure < 1 only that share of λ H counts in S, so
 // the bonus does not reward surviving; and a guard −μ s (½ ln π + ½ ln(1 − π)), π = p_stop, s held fixed,
 // whose gradient  dz_stop = μ s (π − ½)/τh,  dz_j = −μ s (π − ½) p_j/((1 − π) τh)  does not vanish when
 // π does, as that of J and H do: a decision that has become certain can still be unlearned.
+// Hazard h (select.wgsl): ∂q/∂q₀ = 1 − h, so q g dq becomes (q − h) g/(1 − h) dq.
+// Exact stop: q₀ = p_stop, so  dz_stop = π g dq/τh,  dz_j = −π g dq p_j/((1 − π) τh),  without τs.
+// Score: what the choice of feature j costs from here on is s g Q, Q = α price + S'; its exact gradient is
+// the mean of  s g (Q − b) ∂ln r_j/∂z,  r = p over the features, for any b that does not depend on j.
+// b is the mean Q of the instance's other rollouts (its twins). The share `score` of the gradient of r
+// is this one, the rest the relaxed one.
 struct Params {
     rows: u32,
     step: u32,
@@ -26,6 +32,37 @@ struct Params {
 @group(0) @binding(5) var<storage, read> losses: array<f32>;
 @group(0) @binding(6) var<storage, read> costs: array<f32>;
 @group(0) @binding(7) var<storage, read> hyper: array<f32>;
+@group(0) @binding(8) var<storage, read> path: array<u32>;
+
+// S' of a row: what surviving this step is worth.
+fn value_after(row: u32) -> f32 {
+    let next_row = (p.step + 1u) * p.rows + row;
+    if (p.step + 1u == p.steps) {
+        return losses[next_row * LOSSES + LOSS];
+    }
+    return scalars[next_row * SCALARS + VALUE];
+}
+
+// Q of a row: what it pays from here on, if it goes on.
+fn ahead(row: u32) -> f32 {
+    return hyper[ALPHA] * scalars[(p.step * p.rows + row) * SCALARS + PRICE] + value_after(row);
+}
+
+// Q − b of a row; 0 if it has no twin in this micro-batch.
+fn advantage_of(row: u32) -> f32 {
+    let twins = u32(hyper[TWINS]);
+    let first = row - row % max(twins, 1u);
+    let end = min(first + twins, p.rows);
+    var others = 0.0;
+    var count = 0.0;
+    for (var twin = first; twin < end; twin++) {
+        if (twin != row) {
+            others += ahead(twin);
+            count += 1.0;
+        }
+    }
+    return select(0.0, ahead(row) - others / max(count, 1.0), count > 0.0);
+}
 
 @compute @workgroup_size(64)
 fn main(
@@ -38,7 +75,6 @@ fn main(
         return;
     }
     let tape_row = p.step * p.rows + row;
-    let next_row = tape_row + p.rows;
     let z_at = tape_row * p.logit_pitch;
     let alpha = hyper[ALPHA];
     let lambda = hyper[LAMBDA];
@@ -51,13 +87,16 @@ fn main(
     let entropy = scalars[at + ENTROPY];
     let price = scalars[at + PRICE];
     let loss = losses[tape_row * LOSSES + LOSS];
-    var value_next = 0.0;
-    if (p.step + 1u == p.steps) {
-        value_next = losses[next_row * LOSSES + LOSS];
-    } else {
-        value_next = scalars[next_row * SCALARS + VALUE];
-    }
+    let value_next = value_after(row);
     let dq = survival * (loss - alpha * price - value_next);
+    let hazard = hyper[HAZARD];
+    let score = hyper[SCORE];
+    var advantage = 0.0;
+    if (score > 0.0) {
+        advantage = score * survival * go * advantage_of(row);
+    }
+    let chosen = path[tape_row];
+    let exact = hyper[EXACT_STOP] != 0.0;
 
     var top_z = Best(BLOCKED, NOBODY);
     var pull = 0.0; // Σ r̃ dr̃
@@ -89,25 +128,30 @@ fn main(
     mass_p = sum_all(lane, mass_p);
     let log_mass_p = ln_pos(mass_p);
     let stopping = exp_down(logits[z_at + p.features] / tau_hard - top_z.value - log_mass_p);
-    let push = hyper[GUARD] * survival * (stopping - 0.5) / tau_hard;
+    let push = hyper[GUARD] * survival * (stopping - 0.5);
+    // The stop's gradient comes through u, which is divided by τs, or through p, which is not.
+    let turn = select((halt - hazard) * go / ((1.0 - hazard) * tau_soft), stopping * go, exact) * dq;
+    let going = max(select(1.0 - stopping, go / (1.0 - hazard), exact), 1e-6);
     storageBarrier(); // the stop's logit is read by all and overwritten by one
 
     for (var i = lane; i <= p.features; i += WIDTH) {
         let raw = logits[z_at + i];
         var dz = 0.0;
         if (i == p.features || !is_blocked(raw)) {
-            var du = halt * go * dq;
+            let log_p = raw / tau_hard - top_z.value - log_mass_p;
+            let chance = exp_down(log_p);
+            dz = lambda * survival * chance * (log_p + entropy);
             if (i < p.features) {
                 let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
                 let r = relax[chance_at(tape_row, p.relax_pitch) + i];
                 let dr = survival * alpha * go * costs[i] + (1.0 - mask) * mask_grad[row * p.relax_pitch + i];
-                du = r * (dr - pull - halt * go * dq);
+                let share = chance / going;
+                dz += (1.0 - score) * r * (dr - pull) / tau_soft - turn * select(r, share, exact);
+                dz += advantage * (select(0.0, 1.0, i == chosen) - share) - push * share;
+            } else {
+                dz += turn + push;
             }
-            let log_p = raw / tau_hard - top_z.value - log_mass_p;
-            dz = du / (tau_soft * tau_hard);
-            let chance = exp_down(log_p);
-            dz += lambda * survival * chance * (log_p + entropy) / tau_hard;
-            dz += push * select(-chance / max(1.0 - stopping, 1e-6), 1.0, i == p.features);
+            dz /= tau_hard;
         }
         logits[z_at + i] = flush(dz);
     }

@@ -406,6 +406,28 @@ fn settings_out_of_range_are_named() {
     assert!(refused(|c| c.policy_rate = 0.0).contains("policy_rate is 0"));
     assert!(refused(|c| c.predictor_rate = f64::INFINITY).contains("predictor_rate is inf"));
     assert!(refused(|c| c.tau_hard = -1.0).contains("tau_hard is -1"));
+    let below_one = "must be at least 0 and below 1";
+    for value in [-0.1, 1.0, f64::NAN, f64::INFINITY] {
+        let bad = [
+            ("hazard", Config { hazard: value, ..small() }),
+            ("focus", Config { focus: value, ..small() }),
+            ("parts", Config { parts: value, ..small() }),
+        ];
+        for (name, bad) in bad {
+            let error = Stepper::new(&Engine::cpu(), &data, bad).err().expect("a bad share").to_string();
+            assert!(error.contains(&format!("{name} is {value}")) && error.contains(below_one), "{error}");
+        }
+    }
+    assert!(refused(|c| c.score_from = -0.5).contains("score_from is -0.5"));
+    assert!(refused(|c| c.score_from = f64::NAN).contains("score_from is NaN"));
+    // Without another rollout there is no baseline; without the score function one is enough.
+    for twins in [0, 1] {
+        let config = Config { twins, score_from: 0.99, ..small() };
+        let error = Stepper::new(&Engine::cpu(), &data, config).err().expect("no twin").to_string();
+        assert!(error.contains(&format!("twins is {twins}")) && error.contains("at least 2"), "{error}");
+    }
+    assert!(refused(|c| (c.twins, c.score_from) = (0, 1.0)).contains("twins is 0"));
+    small_trainer(Config { twins: 1, score_from: 1.0, ..small() });
 
     let mut trainer = small_trainer(small());
     let stage = trainer.stage();
@@ -415,6 +437,21 @@ fn settings_out_of_range_are_named() {
     }
     let error = trainer.set_stage(Stage { lambda: f64::NAN, ..stage }).expect_err("a bad weight");
     assert!(error.to_string().contains("lambda is NaN"), "{error}");
+    for value in [-0.1, 1.0, f64::NAN] {
+        let bad = [
+            ("hazard", Stage { hazard: value, ..stage }),
+            ("focus", Stage { focus: value, ..stage }),
+            ("parts", Stage { parts: value, ..stage }),
+        ];
+        for (name, bad) in bad {
+            let error = trainer.set_stage(bad).expect_err("a bad share").to_string();
+            assert!(error.contains(&format!("{name} is {value}")) && error.contains(below_one), "{error}");
+        }
+    }
+    for score in [-1.0, f64::NAN] {
+        let error = trainer.set_stage(Stage { score, ..stage }).expect_err("a bad share").to_string();
+        assert!(error.contains(&format!("score is {score}")), "{error}");
+    }
     assert_eq!(trainer.stage(), stage, "a refused stage changes nothing");
 }
 

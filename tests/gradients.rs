@@ -1,44 +1,15 @@
 //! Tier 3: every backward kernel in f64 against central differences, op by op, then the whole soft
-//! rollout and the warm-up step through the trainer.
+//! rollout and the warm-up step through the trainer. The choice of a feature is in `selection.rs`.
 
 mod common;
 mod rig;
 
-use common::distance;
-use querent::engine::kernels as k;
-use querent::engine::plan::{Elem, PlanBuilder, Scope};
+use querent::engine::kernels::{self as k, KernelId};
+use querent::engine::plan::{BufferId, Elem, PlanBuilder, Scope};
 use querent::engine::state::{NEVER, hyper, losses, scalars};
 use querent::engine::{Engine, groups};
 use querent::nmppg::{Config, Rollout, Stage, Stepper};
-use rig::{Random, Rig, toy};
-
-/// Central differences of f in f64 are good to about (1e-5)² relative; kinks would show as far more.
-const TOLERANCE: f64 = 1e-7;
-
-/// dL/dv by central differences.
-fn differences(values: &[f64], mut loss: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
-    let mut at = values.to_vec();
-    (0..values.len())
-        .map(|i| {
-            let step = 1e-5 * values[i].abs().max(1.0);
-            at[i] = values[i] + step;
-            let above = loss(&at);
-            at[i] = values[i] - step;
-            let below = loss(&at);
-            at[i] = values[i];
-            (above - below) / (2.0 * step)
-        })
-        .collect()
-}
-
-#[track_caller]
-fn assert_close(what: &str, got: &[f64], expected: &[f64]) {
-    let error = distance(got, expected);
-    assert!(
-        error < TOLERANCE,
-        "{what}: off by {error:.1e} of the largest\n got {got:.6?}\n want {expected:.6?}"
-    );
-}
+use rig::{Random, Rig, assert_close, differences, toy};
 
 /// The control: a gradient that is 0.01% wrong in one place is seen.
 #[test]
@@ -256,28 +227,41 @@ fn weighted_cross_entropy() {
     let logits = b.buffer("logits", Elem::F32, rows * pitch, Scope::Shared);
     let costs = b.buffer("costs", Elem::F32, 2 + classes, Scope::Shared);
     let losses_id = b.buffer("losses", Elem::F32, rows * losses::LEN, Scope::Shared);
-    b.begin("loss");
-    b.call(
-        k::Loss {
-            rows: rows as u32,
-            batch: batch as u32,
-            classes: classes as u32,
-            pitch: pitch as u32,
-            weights: 2,
-        },
-        &[logits, y, costs, losses_id],
-    );
-    b.end();
+    let tape = b.buffer("scalars", Elem::F32, rows * scalars::LEN, Scope::Shared);
+    for (name, weighted) in [("loss", 0), ("weighted", 1)] {
+        b.begin(name);
+        b.call(
+            k::Loss {
+                rows: rows as u32,
+                batch: batch as u32,
+                classes: classes as u32,
+                pitch: pitch as u32,
+                weights: 2,
+                weighted,
+            },
+            &[logits, y, costs, losses_id, tape],
+        );
+        b.end();
+    }
     let mut rig = Rig::new(b);
     let values = Random::new(4).padded(rows, classes).iter().map(|v| 4.0 * v).collect::<Vec<_>>();
     rig.set_words("y", &[0, 4, 2]);
     rig.set("costs", &[9.0, 9.0, 0.5, 1.0, 3.0, 1.0, 2.0]);
+    let weights = Random::new(5).positives(rows * scalars::LEN);
+    rig.set("scalars", &weights);
     let loss = |rig: &mut Rig, v: &[f64]| {
         rig.set("logits", v).run("loss").get("losses").iter().step_by(losses::LEN).sum::<f64>()
     };
     let numeric = differences(&values, |v| loss(&mut rig, v));
     loss(&mut rig, &values);
     assert_close("logits", &rig.get("logits"), &numeric);
+    // The predictor's own weight of a row multiplies the gradient, but not the loss.
+    let (plain, gradient) = (rig.get("losses"), rig.get("logits"));
+    rig.set("logits", &values).run("weighted");
+    assert_eq!(rig.get("losses"), plain);
+    let weight = |row: usize| weights[row * scalars::LEN + scalars::WEIGHT];
+    let expected: Vec<f64> = (0..rows * pitch).map(|i| weight(i / pitch) * gradient[i]).collect();
+    assert_close("weighted logits", &rig.get("logits"), &expected);
     // −w ln softmax, by hand, for the first row.
     let mass: f64 = values[..classes].iter().map(|v| v.exp()).sum();
     assert!((rig.get("losses")[0] - 0.5 * (mass.ln() - values[0])).abs() < 1e-12);
@@ -285,136 +269,6 @@ fn weighted_cross_entropy() {
     rig.set_words("y", &[0, NEVER, 2]).set("logits", &values).run("loss");
     assert_eq!(rig.get("losses")[losses::LEN], 0.0);
     assert!(rig.get("logits")[pitch..2 * pitch].iter().all(|&g| g == 0.0));
-}
-
-/// One acquisition: everything J gets from it is a function of the logits,
-///   L = s (α g price + q ℓ − λ H) + s g S' + M·m̃' − μ s (½ ln π + ½ ln(1 − π)),
-/// at a step where some features are blocked, and at one where all but one are.
-#[test]
-fn selection() {
-    for (features, blocked, tau_soft, tau_hard) in
-        [(1, 0, 0.7, 1.0), (5, 2, 0.7, 1.0), (5, 4, 0.5, 1.3), (7, 3, 0.25, 0.8), (70, 1, 0.9, 1.0)]
-    {
-        let (rows, steps) = (3usize, 5usize);
-        let step = if features == 1 { 0 } else { 1u32 };
-        let (zp, dp) = (querent::nn::pitch(features + 1), querent::nn::pitch(features));
-        let tape = (steps + 1) * rows;
-        let mut b = PlanBuilder::new(1);
-        let when = b.buffer("when", Elem::U32, rows * features, Scope::Shared);
-        let path = b.buffer("path", Elem::U32, steps * rows, Scope::Shared);
-        let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Shared);
-        let (z, gumbel) = (reals("z", steps * rows * zp), reals("gumbel", steps * rows * zp));
-        let (relax, tape_scalars) = (reals("relax", tape * 2 * dp), reals("scalars", tape * scalars::LEN));
-        let (costs, hyper_id) = (reals("costs", features), reals("hyper", hyper::LEN));
-        let (m, losses_id) = (reals("m", rows * dp), reals("losses", tape * losses::LEN));
-        let (features_u, zp_u, dp_u) = (features as u32, zp as u32, dp as u32);
-        b.begin("forward");
-        b.call(
-            k::Select {
-                rows: rows as u32,
-                step,
-                features: features_u,
-                logit_pitch: zp_u,
-                relax_pitch: dp_u,
-                soft: 1,
-            },
-            &[z, gumbel, when, relax, path, tape_scalars, costs, hyper_id],
-        );
-        b.end();
-        b.begin("backward");
-        b.call(
-            k::SelectGrad {
-                rows: rows as u32,
-                step,
-                steps: steps as u32,
-                features: features_u,
-                logit_pitch: zp_u,
-                relax_pitch: dp_u,
-            },
-            &[z, relax, m, tape_scalars, losses_id, costs, hyper_id],
-        );
-        b.end();
-
-        let (alpha, lambda, guard, lure) = (0.3, 0.05, 0.07, 0.4);
-        let mut hypers = vec![0.0; hyper::LEN];
-        hypers[hyper::ALPHA] = alpha;
-        hypers[hyper::LAMBDA] = lambda;
-        hypers[hyper::GUARD] = guard;
-        hypers[hyper::LURE] = lure;
-        hypers[hyper::TAU_HARD] = tau_hard;
-        hypers[hyper::TAU_SOFT] = tau_soft;
-        let mut random = Random::new(features as u64);
-        let mut whens = vec![NEVER; rows * features];
-        for row in 0..rows {
-            (0..blocked).for_each(|i| whens[row * features + (row + i) % features] = 0);
-        }
-        let at = step as usize * rows;
-        let mut before = random.normals(tape * scalars::LEN);
-        let mut masks = random.normals(tape * 2 * dp);
-        for row in 0..rows {
-            // The first step starts from nothing, whatever the tape holds.
-            let first = step == 0;
-            before[(at + row) * scalars::LEN + scalars::SURVIVAL] =
-                if first { 1.0 } else { 0.8 - 0.2 * row as f64 };
-            masks[(at + row) * 2 * dp..][..features].fill(if first { 0.0 } else { 0.3 });
-        }
-        let (next_values, carried) = (before.clone(), random.normals(rows * dp));
-        let (price_list, all_losses) = (random.positives(features), random.positives(tape * losses::LEN));
-        let noise = random.normals(steps * rows * zp);
-        let logits = random.normals(steps * rows * zp);
-        let mut rig = Rig::new(b);
-        rig.set("gumbel", &noise).set("costs", &price_list).set("hyper", &hypers);
-        rig.set("losses", &all_losses).set("m", &carried);
-        let forward = |rig: &mut Rig, z: &[f64]| {
-            let mut full = logits.clone();
-            full[at * zp..][..rows * zp].copy_from_slice(z);
-            rig.set("z", &full).set_words("when", &whens).set("relax", &masks).set("scalars", &before);
-            rig.run("forward");
-            let (s, relax) = (rig.get("scalars"), rig.get("relax"));
-            (0..rows)
-                .map(|row| {
-                    let now = &s[(at + row) * scalars::LEN..][..scalars::LEN];
-                    let next = at + rows + row;
-                    let stay = next_values[next * scalars::LEN + scalars::VALUE];
-                    let loss = all_losses[(at + row) * losses::LEN];
-                    let (survival, go) = (now[scalars::SURVIVAL], now[scalars::GO]);
-                    let here = alpha * go * now[scalars::PRICE] + now[scalars::HALT] * loss
-                        - lambda * now[scalars::ENTROPY];
-                    let onward: f64 =
-                        (0..features).map(|i| carried[row * dp + i] * relax[next * 2 * dp + i]).sum();
-                    // The stop's probability, over what is not blocked.
-                    let open =
-                        (0..=features).filter(|&i| i == features || whens[row * features + i] == NEVER);
-                    let mass: f64 = open.map(|i| (z[row * zp + i] / tau_hard).exp()).sum();
-                    let stop = (z[row * zp + features] / tau_hard).exp() / mass;
-                    let guarded = -guard * survival * 0.5 * (stop.ln() + (1.0 - stop).ln());
-                    survival * (here + go * stay) + onward + guarded
-                })
-                .sum::<f64>()
-        };
-        let values = logits[at * zp..][..rows * zp].to_vec();
-        let numeric = differences(&values, |v| forward(&mut rig, v));
-        forward(&mut rig, &values);
-        rig.run("backward");
-        let got = rig::unpadded(&rig.get("z")[at * zp..][..rows * zp], features + 1);
-        assert_close(&format!("logits, d = {features}"), &got, &rig::unpadded(&numeric, features + 1));
-        for row in 0..rows {
-            for i in (0..features).filter(|&i| whens[row * features + i] != NEVER) {
-                assert_eq!(got[row * (features + 1) + i], 0.0, "a blocked logit has a gradient");
-            }
-        }
-        // q + g = 1 and the chances sum to one.
-        let s = rig.get("scalars");
-        let relax = rig.get("relax");
-        for row in at..at + rows {
-            assert!(
-                (s[row * scalars::LEN + scalars::HALT] + s[row * scalars::LEN + scalars::GO] - 1.0).abs()
-                    < 1e-12
-            );
-            let total: f64 = relax[row * 2 * dp + dp..][..features].iter().sum();
-            assert!((total - 1.0).abs() < 1e-12);
-        }
-    }
 }
 
 /// From masks to the dense input, and the gradient's way back, one step of `mask_carry` included.
@@ -461,19 +315,21 @@ fn masks() {
         },
         &[groups_id, x, din, grad_mask],
     );
-    b.call(
-        k::MaskCarry {
-            rows: rows_u,
-            step: 0,
-            steps: 2,
-            columns: columns_u,
-            features: features_u,
-            x_pitch,
-            input_pitch,
-            pitch,
-        },
-        &[groups_id, x, din, relax, tape_scalars, from_loss, m],
-    );
+    let carry = |steps| k::MaskCarry {
+        rows: rows_u,
+        step: 0,
+        steps,
+        columns: columns_u,
+        features: features_u,
+        x_pitch,
+        input_pitch,
+        pitch,
+    };
+    b.call(carry(2), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
+    b.end();
+    // The end of the tape, where M starts.
+    b.begin("last");
+    b.call(carry(0), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
     b.end();
     let mut rig = Rig::new(b);
     let mut random = Random::new(2);
@@ -503,7 +359,8 @@ fn masks() {
     };
     let numeric = differences(&masks, |v| through_input(&mut rig, v));
     assert_close("mask", &rig::unpadded(&direct, features), &numeric);
-    // With the next mask m̃' = m̃ + (1 − m̃) r̃ weighed by M and the loss by s q.
+    // With the next mask m̃' = m̃ + (1 − m̃) r̃ weighed by M and the loss by s q. The loss's gradient comes
+    // times the predictor's weight, which is none of J's business.
     let numeric = differences(&masks, |v| {
         let mut total = through_input(&mut rig, v);
         for row in 0..rows {
@@ -511,12 +368,21 @@ fn masks() {
             for i in 0..features {
                 let (mask, r) = (v[row * features + i], relaxed[row * 2 * dp + dp + i]);
                 total += later[row * dp + i] * (mask + (1.0 - mask) * r);
-                total += s[scalars::SURVIVAL] * s[scalars::HALT] * loss_grad[row * dp + i] * mask;
+                let from_loss = loss_grad[row * dp + i] / s[scalars::WEIGHT];
+                total += s[scalars::SURVIVAL] * s[scalars::HALT] * from_loss * mask;
             }
         }
         total
     });
     assert_close("carried mask", &rig::unpadded(&carried, features), &numeric);
+    let last = rig::unpadded(&rig.run("last").get("m"), features);
+    let s = |row: usize, word: usize| tape[row * scalars::LEN + word];
+    let by_hand: Vec<f64> = rig::unpadded(&loss_grad, features)
+        .iter()
+        .enumerate()
+        .map(|(i, g)| s(i / features, scalars::SURVIVAL) * g / s(i / features, scalars::WEIGHT))
+        .collect();
+    assert_close("the last mask", &last, &by_hand);
 }
 
 /// Adam against its definition, over three steps and two lanes.
@@ -568,11 +434,69 @@ fn adam() {
     assert_eq!(rig.get("w")[0], before[0]);
 }
 
+/// A step up to its update: J, what the predictor minimises, and a gradient summed over its lanes. The
+/// predictor's loss is put together from the tape, for the metric leaves its weights out:
+///   Σ_t ω_t ℓ_t/(k + 1), and ω ℓ of the parts of the path, which take the place of the tape's first rows.
+fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2], Vec<f64>) {
+    let plan = trainer.program().plan();
+    let (tape, losses_id) = (plan.find("scalars").expect("declared"), plan.find("losses").expect("declared"));
+    let (tape_len, losses_len) = (plan.buffer(tape).len, plan.buffer(losses_id).len);
+    let micros: Vec<_> = plan.sections().iter().filter(|(name, _)| name.starts_with("micro.")).collect();
+    assert!(micros.len() <= plan.lanes(), "a lane has one micro-batch, or its tape would be gone");
+    let micros: Vec<_> = micros
+        .into_iter()
+        .map(|(_, range)| {
+            let is_part = |call: &usize| plan.calls()[*call].kernel == KernelId::PartMask;
+            (range.clone(), range.clone().find(is_part).unwrap_or(range.end))
+        })
+        .collect();
+    let batch = trainer.batch();
+    let rows = losses_len / losses::LEN / (steps + 1);
+    let weighted = |trainer: &Stepper, lane: usize, rows: usize| {
+        let s = trainer.program().read_blocking(tape).expect("reads");
+        let l = trainer.program().read_blocking(losses_id).expect("reads");
+        let weight = |row: usize| s[lane * tape_len + row * scalars::LEN + scalars::WEIGHT];
+        let loss = |row: usize| l[lane * losses_len + row * losses::LEN + losses::LOSS];
+        (0..rows).map(|row| weight(row) * loss(row)).sum::<f64>() / batch as f64
+    };
+    let mut prediction = 0.0;
+    for (lane, (micro, part)) in micros.into_iter().enumerate() {
+        let rows = rows.min(batch - lane * rows);
+        trainer.program_mut().run(micro.start..part, 1);
+        prediction += weighted(trainer, lane, (steps + 1) * rows) / (steps + 1) as f64;
+        if part < micro.end {
+            trainer.program_mut().run(part..micro.end, 1);
+            prediction += weighted(trainer, lane, rows);
+        }
+    }
+    let metrics = trainer.metrics_blocking().expect("finite");
+    let stage = trainer.stage();
+    if stage.focus == 0.0 && stage.parts == 0.0 {
+        assert!((metrics.prediction_loss - prediction).abs() < 1e-12, "the metric is the plain loss");
+    }
+    let gradient = trainer.program().read_blocking(grad).expect("reads");
+    let len = trainer.program().plan().buffer(grad).len;
+    let total = (0..len).map(|i| gradient.iter().skip(i).step_by(len).sum()).collect();
+    ([metrics.objective, prediction], total)
+}
+
 /// The whole thing: J by the policy's weights and L_pred by the predictor's, through the soft rollout
-/// (whose gradient is exact), at odd sizes, with groups, class weights, dropout and several lanes.
+/// (whose gradient is exact), at odd sizes, with groups, class weights, dropout and several lanes; as
+/// published, with an exact stop and a hazard, and with a predictor that cares where the policy stops
+/// and for parts of its paths.
 #[test]
 fn the_whole_soft_rollout() {
-    for (features, steps, batch, hidden) in [(1, 1, 3, 3), (4, 4, 5, 5), (6, 3, 40, 4)] {
+    let plain = Stage { tau_soft: 0.6, lambda: 0.03, ..Stage::default() };
+    let exact = Stage { exact_stop: true, hazard: 0.1, ..plain };
+    let all = Stage { focus: 0.6, parts: 0.3, ..exact };
+    for (features, steps, batch, hidden, stage) in [
+        (1, 1, 3, 3, plain),
+        (4, 4, 5, 5, plain),
+        (6, 3, 40, 4, plain),
+        (4, 4, 5, 5, Stage { focus: 0.4, ..plain }),
+        (4, 4, 5, 5, exact),
+        (6, 3, 40, 4, all),
+    ] {
         let data = toy(features, batch);
         let config = Config {
             alpha: 0.2,
@@ -581,30 +505,21 @@ fn the_whole_soft_rollout() {
             predictor_hidden: [hidden + 2, hidden],
             batch,
             rollout: Rollout::Soft,
+            parts: stage.parts,
             tau_hard: 1.2,
             seed: 11,
             ..Config::default()
         };
         let mut trainer = Stepper::new(&Engine::cpu_f64(), &data, config).unwrap_or_else(|e| panic!("{e}"));
-        trainer
-            .set_stage(Stage { tau_soft: 0.6, lambda: 0.03, ..Stage::default() })
-            .unwrap_or_else(|e| panic!("{e}"));
-        for (name, metric) in [("policy", 0usize), ("predictor", 3)] {
+        trainer.set_stage(stage).unwrap_or_else(|e| panic!("{e}"));
+        for (index, name) in ["policy", "predictor"].into_iter().enumerate() {
             let id = trainer.program().plan().find(&format!("{name}.values")).expect("declared");
             let grad = trainer.program().plan().find(&format!("{name}.grad")).expect("declared");
             let weights = trainer.program().read_blocking(id).expect("reads");
-            let step = trainer.program().plan().section("step");
-            let update = trainer.program().plan().section("update");
             let mut run = |v: &[f64]| {
                 trainer.program_mut().write(id, 0, v);
-                trainer.program_mut().run(step.start..update.start, 1);
-                let m = trainer.metrics_blocking().expect("finite");
-                let gradient = trainer.program().read_blocking(grad).expect("reads");
-                let lanes = gradient.len() / weights.len();
-                let total: Vec<f64> = (0..weights.len())
-                    .map(|i| (0..lanes).map(|lane| gradient[lane * weights.len() + i]).sum())
-                    .collect();
-                ([m.objective, m.loss_and_cost, m.entropy, m.prediction_loss][metric], total)
+                let (value, gradient) = whole_step(&mut trainer, steps, grad);
+                (value[index], gradient)
             };
             let (_, gradient) = run(&weights);
             let numeric = differences(&weights, |v| run(v).0);
@@ -616,7 +531,7 @@ fn the_whole_soft_rollout() {
                 .filter(|(w, _)| **w != 0.0)
                 .map(|(_, (g, n))| (*g, *n))
                 .unzip();
-            assert_close(&format!("{name}, d = {features}"), &got, &numeric);
+            assert_close(&format!("{name}, d = {features}, {stage:?}"), &got, &numeric);
             assert!(got.iter().any(|g| *g != 0.0), "the gradient of {name} is all zero: nothing was tested");
         }
     }

@@ -37,6 +37,8 @@ struct Shape {
     dropout: f64,
     /// Multiplies the policy's weights: makes logits extreme.
     scale: f64,
+    /// Everything that the published method has not, with this share of the score-function gradient.
+    options: Option<f64>,
 }
 
 const PLAIN: Shape = Shape {
@@ -49,7 +51,23 @@ const PLAIN: Shape = Shape {
     rollout: Rollout::StraightThrough,
     dropout: 0.3,
     scale: 1.0,
+    options: None,
 };
+
+impl Shape {
+    fn stage(&self) -> Stage {
+        let published = Stage {
+            tau_soft: self.tau_soft,
+            lambda: 0.05,
+            lure: 0.4,
+            guard: 0.02,
+            average: 0.1,
+            ..Stage::default()
+        };
+        let Some(score) = self.options else { return published };
+        Stage { exact_stop: true, hazard: 0.05, score, twins: 2, focus: 0.5, parts: 0.7, ..published }
+    }
+}
 
 impl Pair {
     fn new(engine: &Engine, shape: &Shape) -> Self {
@@ -62,19 +80,12 @@ impl Pair {
             batch: shape.rows,
             rollout: shape.rollout,
             dropout: shape.dropout,
+            parts: shape.stage().parts,
             seed: 5,
             ..Config::default()
         };
         let mut gpu = Stepper::new(engine, &data, config).unwrap_or_else(|error| panic!("{error}"));
-        gpu.set_stage(Stage {
-            tau_soft: shape.tau_soft,
-            lambda: 0.05,
-            lure: 0.4,
-            guard: 0.02,
-            average: 0.1,
-            ..Stage::default()
-        })
-        .expect("valid");
+        gpu.set_stage(shape.stage()).expect("valid");
         let mut cpu = CpuProgram::new(gpu.program().plan().clone());
         for (index, decl) in gpu.program().plan().buffers().iter().enumerate() {
             let id = gpu.program().plan().find(&decl.name).unwrap_or_else(|| panic!("{index}"));
@@ -152,18 +163,24 @@ fn every_call_agrees_on_every_shape() {
         Shape { name: "soft, cold, no dropout", rollout: soft, tau_soft: 0.02, dropout: 0.0, ..PLAIN },
         Shape { name: "extreme logits", scale: 40.0, tau_soft: 0.02, ..PLAIN },
     ];
-    let mut worst: BTreeMap<&str, (f64, &str)> = BTreeMap::new();
-    for shape in &shapes {
-        let mut pair = Pair::new(&engine, shape);
+    let mut worst: BTreeMap<&str, (f64, String)> = BTreeMap::new();
+    // Every shape as published and with every option, one also between the two gradients.
+    let options = |options| shapes.iter().map(move |shape| Shape { options, ..shape.clone() });
+    let between = Shape { options: Some(0.5), ..PLAIN };
+    for shape in options(None).chain(options(Some(1.0))).chain([between]) {
+        let name = format!("{}, options {:?}", shape.name, shape.options);
+        let mut pair = Pair::new(&engine, &shape);
         for section in ["step", "warm_up", "step", "evaluate.1"] {
             for call in pair.cpu.plan().section(section) {
                 let kernel = pair.cpu.plan().calls()[call].kernel().name;
                 let error = pair.step(call, None);
                 let limit = if shape.scale > 1.0 { EXTREME_TOLERANCE } else { TOLERANCE };
-                assert!(error < limit, "{}: {section}, call {call}, {kernel}: {error:.1e}", shape.name);
-                let entry = worst.entry(kernel).or_insert((0.0, ""));
+                // Masks are drawn, not computed.
+                let limit = if kernel == "part_mask" { f64::MIN_POSITIVE } else { limit };
+                assert!(error < limit, "{name}: {section}, call {call}, {kernel}: {error:.1e}");
+                let entry = worst.entry(kernel).or_insert((0.0, String::new()));
                 if error >= entry.0 {
-                    *entry = (error, shape.name);
+                    *entry = (error, name.clone());
                 }
             }
         }
@@ -199,18 +216,26 @@ fn the_lockstep_can_fail() {
 #[test]
 fn random_numbers_are_the_same_bits() {
     let Some(engine) = common::gpu() else { return };
-    let mut pair = Pair::new(&engine, &Shape { features: 130, ..PLAIN });
+    let mut pair = Pair::new(&engine, &Shape { features: 130, options: Some(1.0), ..PLAIN });
+    // Without a rollout nothing was asked: say that everything was, at once.
+    let [tape, relax] = ["scalars", "relax"].map(|name| pair.cpu.plan().find(name).expect("declared"));
+    pair.cpu.reals_mut(tape).fill(1.0);
+    let drawn = [KernelId::Gather, KernelId::Dropout, KernelId::RandomMask, KernelId::PartMask];
     let mut seen = Vec::new();
     for call in pair.cpu.plan().section("step").chain(pair.cpu.plan().section("warm_up")) {
         let kernel = pair.cpu.plan().calls()[call].kernel;
-        let exact = [KernelId::Gather, KernelId::Dropout, KernelId::RandomMask].contains(&kernel);
+        let exact = drawn.contains(&kernel);
         if exact || kernel == KernelId::Noise {
             let error = pair.step(call, None);
             assert!(error <= if exact { 0.0 } else { 1e-6 }, "{kernel:?}: {error:.1e}");
             seen.push(kernel);
         }
+        if kernel == KernelId::PartMask {
+            let kept = pair.cpu.reals(relax).iter().sum::<f32>() / (33.0 * 130.0);
+            assert!((kept - 0.5).abs() < 0.05, "{kept} of the parts were kept");
+        }
     }
-    assert!(seen.contains(&KernelId::RandomMask) && seen.contains(&KernelId::Noise));
+    assert!(drawn.iter().chain([&KernelId::Noise]).all(|kernel| seen.contains(kernel)), "{seen:?}");
     // The noise has Gumbel's mean (Euler's constant) and variance (π²/6).
     let gumbel = pair.cpu.plan().find("gumbel").expect("declared");
     let values: Vec<f64> =

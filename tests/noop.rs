@@ -141,13 +141,13 @@ fn odd_shapes() -> Vec<Shape> {
     ]
 }
 
-/// Every shape with and without dropout, under hard and under relaxed masks.
+/// Every shape with and without dropout and parts of paths, under hard and under relaxed masks.
 fn variants(shape: &Shape) -> Vec<(String, Config)> {
     let mut variants = Vec::new();
     for rollout in [Rollout::StraightThrough, Rollout::Soft] {
-        for dropout in [0.0, 0.3] {
-            let name = format!("{}, {rollout:?}, dropout {dropout}", shape.name);
-            variants.push((name, Config { rollout, dropout, ..shape.config.clone() }));
+        for (dropout, parts) in [(0.0, 0.7), (0.3, 0.7), (0.3, 0.0)] {
+            let name = format!("{}, {rollout:?}, dropout {dropout}, parts {parts}", shape.name);
+            variants.push((name, Config { rollout, dropout, parts, ..shape.config.clone() }));
         }
     }
     variants
@@ -304,10 +304,11 @@ fn the_memory_budget_is_kept_or_refused() {
         other => panic!("expected too little memory, got {other:?}"),
     };
     let least = memory(needed).expect("what the error asks for");
-    assert_eq!((least.rows, least.micro_batches, least.working), (1, 64, needed));
+    // An instance's two rollouts stay together.
+    assert_eq!((least.rows, least.micro_batches, least.working), (2, 32, needed));
     assert!(matches!(memory(needed - 1), Err(Error::Memory { .. })));
     assert!(matches!(Stepper::new(&host.engine, &data, config(0)), Err(Error::Memory { .. })));
-    build(&host, "a micro-batch an instance", &data, &config(needed));
+    build(&host, "a micro-batch of two", &data, &config(needed));
     assert!(host.errors().is_empty(), "{:?}", host.errors());
 }
 

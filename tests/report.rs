@@ -105,6 +105,7 @@ fn run(warm_up: usize, stages: &[usize]) -> Vec<Epoch> {
                 entropy: 0.4,
                 prediction_loss: loss + 0.05,
                 instances: 60_000.0,
+                ..Metrics::default()
             },
             validation: Evaluation {
                 objective,

@@ -22,11 +22,29 @@ fn trainer(engine: &Engine, config: Config) -> Stepper {
     trainer
 }
 
+/// A later stage, with everything that the published method has not.
+const ALL: Stage = Stage {
+    alpha: 0.02,
+    tau_soft: 0.2,
+    lambda: 0.005,
+    policy_rate: 1e-3,
+    predictor_rate: 1e-3,
+    lure: 0.4,
+    guard: 0.02,
+    average: 0.1,
+    exact_stop: true,
+    hazard: 0.05,
+    score: 1.0,
+    twins: 2,
+    focus: 0.5,
+    parts: 0.7,
+};
+
 /// Warm-up, two stages, an evaluation in between: what a run does.
 fn train(trainer: &mut Stepper, from: usize, to: usize) {
     for step in from..to {
         if step == 40 {
-            trainer.set_stage(Stage { tau_soft: 0.2, lambda: 0.005, ..Stage::default() }).expect("valid");
+            trainer.set_stage(ALL).expect("valid");
         }
         if step % 20 == 0 {
             trainer.evaluate_blocking(Which::Validation).expect("evaluates");
@@ -47,19 +65,24 @@ fn equal_bits_from_the_same_seed_and_after_a_resume() {
         train(&mut again, 0, 70);
         assert_eq!(again.checkpoint_blocking().expect("reads"), end, "{name}: the same seed");
 
-        let mut first = trainer(&engine, config());
-        train(&mut first, 0, 35);
-        let file = folder.0.join(format!("{name}.safetensors"));
-        first.checkpoint_blocking().and_then(|middle| middle.save(&file)).expect("saves");
-        drop(first);
-        let mut resumed = trainer(&engine, config());
-        resumed.restore(&Checkpoint::load(&file).expect("loads")).expect("fits");
-        train(&mut resumed, 35, 70);
-        assert_eq!(resumed.checkpoint_blocking().expect("reads"), end, "{name}: resumed");
-        assert_eq!(
-            resumed.evaluate_blocking(Which::Test).expect("evaluates"),
-            whole.evaluate_blocking(Which::Test).expect("evaluates"),
-        );
+        // Stopped in the first stage and in the second.
+        let mut resumed = again;
+        for stopped in [35, 55] {
+            let mut first = trainer(&engine, config());
+            train(&mut first, 0, stopped);
+            let file = folder.0.join(format!("{name}-{stopped}.safetensors"));
+            first.checkpoint_blocking().and_then(|middle| middle.save(&file)).expect("saves");
+            drop(first);
+            resumed = trainer(&engine, config());
+            resumed.restore(&Checkpoint::load(&file).expect("loads")).expect("fits");
+            assert_eq!(resumed.stage() == ALL, stopped > 40);
+            train(&mut resumed, stopped, 70);
+            assert_eq!(resumed.checkpoint_blocking().expect("reads"), end, "{name}: resumed at {stopped}");
+            assert_eq!(
+                resumed.evaluate_blocking(Which::Test).expect("evaluates"),
+                whole.evaluate_blocking(Which::Test).expect("evaluates"),
+            );
+        }
 
         // The control: another seed, and one step more, give other bits.
         let mut other = trainer(&engine, Config { seed: 8, ..config() });
@@ -113,8 +136,15 @@ fn weights(trainer: &Stepper, name: &str) -> Vec<f64> {
 #[test]
 fn the_engines_take_the_same_path_and_stay_close() {
     let Some(gpu) = common::gpu() else { return };
-    let mut cpu = trainer(&Engine::cpu(), config());
-    let mut gpu = trainer(&gpu, config());
+    for stage in [trainer(&Engine::cpu(), config()).stage(), ALL] {
+        stay_close(&gpu, stage);
+    }
+}
+
+fn stay_close(gpu: &Engine, stage: Stage) {
+    let [mut cpu, mut gpu] = [&Engine::cpu(), gpu].map(|engine| trainer(engine, config()));
+    cpu.set_stage(stage).expect("valid");
+    gpu.set_stage(stage).expect("valid");
     for step in 1..=10 {
         cpu.steps(1);
         gpu.steps(1);
@@ -134,27 +164,59 @@ fn the_engines_take_the_same_path_and_stay_close() {
     assert!((cpu.objective - gpu.objective).abs() < 1e-4 * cpu.objective.abs());
 }
 
+/// How far apart the weights are after a few steps in large and in small micro-batches.
+fn apart_when_split(engine: &Engine, config: Config, stage: Stage) -> f64 {
+    let whole_memory = Stepper::memory(engine, &data(), &config).expect("fits");
+    // A third of the memory: several micro-batches that do not divide the batch evenly.
+    let tight = Config { memory_budget: whole_memory.working / 3, ..config.clone() };
+    let tight_memory = Stepper::memory(engine, &data(), &tight).expect("fits");
+    assert!(tight_memory.micro_batches > whole_memory.micro_batches, "{tight_memory:?}");
+    let (mut a, mut b) = (trainer(engine, config), trainer(engine, tight));
+    for trainer in [&mut a, &mut b] {
+        trainer.set_stage(stage).expect("valid");
+        trainer.warm_up(2);
+        trainer.steps(3);
+    }
+    ["policy.values", "predictor.values", "policy.mean", "predictor.mean"]
+        .into_iter()
+        .map(|buffer| distance(&weights(&b, buffer), &weights(&a, buffer)))
+        .fold(0.0, f64::max)
+}
+
 /// Splitting a batch into micro-batches does not change its gradient.
 #[test]
 fn micro_batches_give_the_same_step() {
+    let published = trainer(&Engine::cpu(), config()).stage();
     for (name, engine) in engines() {
         for rollout in [Rollout::StraightThrough, Rollout::Soft] {
-            let whole_config = Config { rollout, ..config() };
-            let whole_memory = Stepper::memory(&engine, &data(), &whole_config).expect("fits");
-            // A third of the memory: several micro-batches that do not divide the batch evenly.
-            let tight = Config { memory_budget: whole_memory.working / 3, ..whole_config.clone() };
-            let tight_memory = Stepper::memory(&engine, &data(), &tight).expect("fits");
-            assert!(tight_memory.micro_batches > whole_memory.micro_batches, "{name}: {tight_memory:?}");
-            let (mut a, mut b) = (trainer(&engine, whole_config), trainer(&engine, tight));
-            a.warm_up(2);
-            b.warm_up(2);
-            a.steps(3);
-            b.steps(3);
-            for buffer in ["policy.values", "predictor.values", "policy.mean", "predictor.mean"] {
-                let apart = distance(&weights(&b, buffer), &weights(&a, buffer));
-                assert!(apart < 1e-4, "{name}, {rollout:?}: {buffer} {apart:.1e}");
+            for stage in [published, Stage { score: 0.0, ..ALL }] {
+                let apart = apart_when_split(&engine, Config { rollout, ..config() }, stage);
+                assert!(apart < 1e-4, "{name}, {rollout:?}, {stage:?}: {apart:.1e}");
             }
         }
+    }
+}
+
+/// The same with the score-function gradient: an instance's twins must not be taken for another's.
+#[test]
+fn micro_batches_keep_twins_together() {
+    for (name, engine) in engines() {
+        let apart = apart_when_split(&engine, config(), ALL);
+        assert!(apart < 1e-4, "{name}: {apart:.1e}");
+    }
+}
+
+/// Rows 2i and 2i + 1 of a micro-batch are what `select_grad` takes for twins, in every batch.
+#[test]
+fn an_odd_batch_keeps_twins_together() {
+    let mut trainer = trainer(&Engine::cpu(), Config { batch: 33, ..config() });
+    trainer.set_stage(ALL).expect("valid");
+    for step in 1..=4 {
+        trainer.steps(1);
+        let x = weights(&trainer, "x");
+        // The first lane's 32 rows of 11 columns, padded to 12.
+        let pairs = x[..32 * 12].chunks_exact(24).filter(|pair| pair[..12] == pair[12..]).count();
+        assert_eq!(pairs, 16, "twins in the first micro-batch of step {step}");
     }
 }
 

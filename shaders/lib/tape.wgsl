@@ -8,6 +8,7 @@ const GO: u32 = 2u;       // g, the share that goes on
 const ENTROPY: u32 = 3u;  // H
 const PRICE: u32 = 4u;    // c of what is acquired
 const VALUE: u32 = 5u;    // S = ∂J/∂s
+const WEIGHT: u32 = 6u;   // weight of the predictor's loss in its own gradient
 
 // losses: two words a row.
 const LOSSES: u32 = 2u;

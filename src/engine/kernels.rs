@@ -161,6 +161,12 @@ kernels! {
         (clock: U32 Read, relax: F32 Write)
         |p| area(p.features.div_ceil(32), p.rows);
 
+    /// Draws masks for the predictor from what the rollout asked.
+    PartMask "part_mask" [STATE RANDOM TAPE]
+        { rows, steps, features, pitch, first }
+        (clock: U32 Read, when: U32 Read, hyper: F32 Read, scalars: F32 Write, relax: F32 Write)
+        |p| line(p.rows, 64);
+
     /// Writes the networks' dense input (x ⊙ m, m) for relaxed masks.
     Expand "expand" [GROUPS TAPE]
         { rows, step, columns, features, x_pitch, relax_pitch, input_pitch, nothing_seen }
@@ -212,7 +218,7 @@ kernels! {
 
     /// One acquisition of the rollout: block, temper, perturb, choose; masks, survival, entropy.
     Select "select" [MATH REDUCE STATE TAPE]
-        { rows, step, features, logit_pitch, relax_pitch, soft }
+        { rows, step, steps, features, logit_pitch, relax_pitch, soft }
         (logits: F32 Write, gumbel: F32 Read, when: U32 Write, relax: F32 Write, path: U32 Write,
          scalars: F32 Write, costs: F32 Read, hyper: F32 Read)
         |p| each(p.rows);
@@ -221,13 +227,13 @@ kernels! {
     SelectGrad "select_grad" [MATH REDUCE STATE TAPE]
         { rows, step, steps, features, logit_pitch, relax_pitch }
         (logits: F32 Write, relax: F32 Read, mask_grad: F32 Read, scalars: F32 Write, losses: F32 Read,
-         costs: F32 Read, hyper: F32 Read)
+         costs: F32 Read, hyper: F32 Read, path: U32 Read)
         |p| each(p.rows);
 
     /// Weighted cross-entropy of each row; the logits become the loss's unit gradient.
     Loss "loss" [MATH TAPE]
-        { rows, batch, classes, pitch, weights }
-        (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write)
+        { rows, batch, classes, pitch, weights, weighted }
+        (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write, scalars: F32 Read)
         |p| line(p.rows, 64);
 
     /// The gradient of a loss with respect to the mask, from the gradient of the first layer's input.
@@ -245,7 +251,7 @@ kernels! {
 
     /// Adds a micro-batch's objective, its parts and the predictor's loss to the metrics.
     Outcome "outcome" [REDUCE STATE TAPE]
-        { rows, steps }
+        { rows, steps, mark0, mark1, mark2 }
         (scalars: F32 Read, losses: F32 Read, hyper: F32 Read, metrics: F32 Write)
         |_p| [1, 1, 1];
 

@@ -15,6 +15,8 @@ pub mod clock {
     pub const BATCH: usize = 4;
     /// Chunks of a split evaluated.
     pub const CHUNK: usize = 5;
+    /// Rollouts of an instance in a batch, one after the other; 0 is 1.
+    pub const TWINS: usize = 6;
     /// How many words there are.
     pub const LEN: usize = 8;
 
@@ -51,8 +53,20 @@ pub mod hyper {
     pub const LURE: usize = 10;
     /// Weight of the guard that keeps stopping and going on both possible.
     pub const GUARD: usize = 11;
+    /// Not zero: the stop's share is its probability itself, not a relaxed sample of it.
+    pub const EXACT_STOP: usize = 12;
+    /// Chance that a run is cut short at a step, whatever the policy wants.
+    pub const HAZARD: usize = 13;
+    /// Share of the score-function gradient in that of the choice between features.
+    pub const SCORE: usize = 14;
+    /// Rollouts of an instance in a batch, as in the clock.
+    pub const TWINS: usize = 15;
+    /// Share of the predictor's loss that counts where the policy stops.
+    pub const FOCUS: usize = 16;
+    /// Share of the predictor's loss on parts of what was asked.
+    pub const PARTS: usize = 17;
     /// How many words there are.
-    pub const LEN: usize = 16;
+    pub const LEN: usize = 20;
 }
 
 /// What `advance` moves: bits.
@@ -81,6 +95,8 @@ pub mod scalars {
     pub const PRICE: usize = 4;
     /// S = ∂J/∂s.
     pub const VALUE: usize = 5;
+    /// Weight of the predictor's loss in its own gradient.
+    pub const WEIGHT: usize = 6;
 }
 
 /// Words of a row's losses.
@@ -109,6 +125,8 @@ pub mod stream {
     pub const INIT: u32 = 6;
     /// Synthetic data (on the host).
     pub const DATA: u32 = 7;
+    /// Parts of a path.
+    pub const PART: u32 = 8;
 }
 
 /// In `when`: the feature was not acquired.

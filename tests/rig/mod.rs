@@ -1,4 +1,5 @@
-//! A plan of a few calls on the f64 engine, with buffers by name, and small random inputs.
+//! A plan of a few calls on the f64 engine, with buffers by name, small random inputs, and derivatives
+//! by central differences.
 #![allow(dead_code)] // each test file uses its part
 
 use querent::data::{Dataset, Split};
@@ -90,6 +91,34 @@ impl Random {
 /// Without the padding.
 pub fn unpadded(values: &[f64], width: usize) -> Vec<f64> {
     values.chunks_exact(querent::nn::pitch(width)).flat_map(|row| row[..width].to_vec()).collect()
+}
+
+/// Central differences of f in f64 are good to about (1e-5)² relative; kinks would show as far more.
+const TOLERANCE: f64 = 1e-7;
+
+/// dL/dv by central differences.
+pub fn differences(values: &[f64], mut loss: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
+    let mut at = values.to_vec();
+    (0..values.len())
+        .map(|i| {
+            let step = 1e-5 * values[i].abs().max(1.0);
+            at[i] = values[i] + step;
+            let above = loss(&at);
+            at[i] = values[i] - step;
+            let below = loss(&at);
+            at[i] = values[i];
+            (above - below) / (2.0 * step)
+        })
+        .collect()
+}
+
+#[track_caller]
+pub fn assert_close(what: &str, got: &[f64], expected: &[f64]) {
+    let error = crate::common::distance(got, expected);
+    assert!(
+        error < TOLERANCE,
+        "{what}: off by {error:.1e} of the largest\n got {got:.6?}\n want {expected:.6?}"
+    );
 }
 
 /// A small grouped problem with weights and costs that differ: feature i has 1 + i % 3 columns, not

@@ -15,7 +15,8 @@ pub fn gather<T: Real>(p: &Gather, mut args: Args<T>) {
     for row in 0..p.rows as usize {
         let position = p.first + row as u32;
         let position = if p.shuffled != 0 {
-            Some(shuffle.index(clock[clock::BATCH] * p.batch + position))
+            let twins = clock[clock::TWINS].max(1);
+            Some(shuffle.index(clock[clock::BATCH] * p.batch.div_ceil(twins) + position / twins))
         } else {
             Some(position + clock[clock::CHUNK] * p.batch).filter(|&position| position < p.split_len)
         };

@@ -3,11 +3,12 @@
 use super::args::Args;
 use super::real::Real;
 use crate::engine::kernels::Loss;
-use crate::engine::state::{NO_LABEL, losses};
+use crate::engine::state::{NO_LABEL, losses, scalars};
 
 #[inline(always)]
 pub fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
     let (logits, y, costs, out) = (args.reals_mut(), args.words(), args.reals(), args.reals_mut());
+    let tape = args.reals();
     let (classes, pitch) = (p.classes as usize, p.pitch as usize);
     for (row, logits) in logits.chunks_exact_mut(pitch).take(p.rows as usize).enumerate() {
         let label = y[row % p.batch as usize];
@@ -30,6 +31,9 @@ pub fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
         {
             weight = costs[(p.weights + label) as usize];
             loss = weight * (mass.ln() + top - logit);
+        }
+        if p.weighted != 0 {
+            weight *= tape[row * scalars::LEN + scalars::WEIGHT];
         }
         for (class, logit) in logits.iter_mut().enumerate() {
             let hit = if class as u32 == label { T::ONE } else { T::ZERO };

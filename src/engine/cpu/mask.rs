@@ -65,7 +65,7 @@ pub fn mask_carry<T: Real>(p: &MaskCarry, mut args: Args<T>) {
         let m = &mut mask_grad[row * pitch..][..features];
         if p.step == p.steps {
             for (m, &from_loss) in m.iter_mut().zip(from_loss) {
-                *m = now[scalars::SURVIVAL] * from_loss;
+                *m = now[scalars::SURVIVAL] * (from_loss / now[scalars::WEIGHT]);
             }
             continue;
         }
@@ -75,7 +75,7 @@ pub fn mask_carry<T: Real>(p: &MaskCarry, mut args: Args<T>) {
         let stopping = now[scalars::SURVIVAL] * now[scalars::HALT];
         for (feature, m) in m.iter_mut().enumerate() {
             let carried = (T::ONE - chance[feature]) * *m
-                + stopping * from_loss[feature]
+                + stopping * (from_loss[feature] / now[scalars::WEIGHT])
                 + through_input(&groups, columns, feature, din, x);
             *m = carried.flush();
         }

@@ -10,6 +10,8 @@ pub fn outcome<T: Real>(p: &Outcome, mut args: Args<T>) {
     let (tape, losses, hyper, metrics) = (args.reals(), args.reals(), args.reals(), args.reals_mut());
     let (rows, steps) = (p.rows as usize, p.steps as usize);
     let (mut g, mut h, mut l) = (T::ZERO, T::ZERO, T::ZERO);
+    let marks = [p.mark0, p.mark1, p.mark2];
+    let mut still = [T::ZERO; 3];
     for row in 0..rows {
         let mut total = T::ZERO;
         for t in 0..steps {
@@ -26,8 +28,12 @@ pub fn outcome<T: Real>(p: &Outcome, mut args: Args<T>) {
         let survival = if steps == 0 { T::ONE } else { tape[last * scalars::LEN + scalars::SURVIVAL] };
         g += survival * loss;
         l += (total + loss) / T::count(p.steps + 1);
+        for (still, &mark) in still.iter_mut().zip(&marks).filter(|(_, mark)| (1..=p.steps).contains(*mark)) {
+            *still += tape[(mark as usize * rows + row) * scalars::LEN + scalars::SURVIVAL];
+        }
     }
-    for (metric, value) in metrics.iter_mut().zip([g - hyper[hyper::LAMBDA] * h, g, h, l, T::count(p.rows)]) {
+    let sums = [g - hyper[hyper::LAMBDA] * h, g, h, l, T::count(p.rows), still[0], still[1], still[2]];
+    for (metric, value) in metrics.iter_mut().zip(sums) {
         *metric += value;
     }
 }

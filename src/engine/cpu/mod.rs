@@ -227,6 +227,7 @@ fn twin<T: Real>(call: &Call, args: Args<T>) {
         Noise => noise::noise,
         Dropout => noise::dropout,
         RandomMask => noise::random_mask,
+        PartMask => noise::part_mask,
         Expand => mask::expand,
         Embed => embed::embed,
         EmbedSuffix => embed::embed_suffix,

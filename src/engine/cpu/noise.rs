@@ -2,9 +2,9 @@
 
 use super::args::Args;
 use super::real::Real;
-use crate::engine::kernels::{Dropout, Noise, RandomMask};
+use crate::engine::kernels::{Dropout, Noise, PartMask, RandomMask};
 use crate::engine::random::{LANES, Source};
-use crate::engine::state::{clock, stream};
+use crate::engine::state::{NEVER, clock, hyper, scalars, stream};
 
 fn source(clock: &[u32], stream: u32) -> Source {
     Source::new(clock::seed(clock), stream, clock[clock::STEP])
@@ -87,5 +87,31 @@ pub fn random_mask<T: Real>(p: &RandomMask, mut args: Args<T>) {
                 *value = if seen { T::ONE } else { T::ZERO };
             }
         }
+    }
+}
+
+#[inline(always)]
+pub fn part_mask<T: Real>(p: &PartMask, mut args: Args<T>) {
+    let (clock, when, hyper) = (args.words(), args.words(), args.reals());
+    let (tape, relax) = (args.reals_mut(), args.reals_mut());
+    let source = source(clock, stream::PART);
+    let (rows, features, pitch) = (p.rows as usize, p.features as usize, p.pitch as usize);
+    for row in 0..rows {
+        let mut asked = T::ZERO;
+        for t in 1..=p.steps as usize {
+            asked += tape[(t * rows + row) * scalars::LEN + scalars::SURVIVAL];
+        }
+        let reach = T::of(2.0) * asked;
+        let mask = &mut relax[row * 2 * pitch..][..features];
+        let when = &when[row * features..][..features];
+        for (block, (values, when)) in mask.chunks_mut(128).zip(when.chunks(128)).enumerate() {
+            let bits = source.bits(p.first + row as u32, 0, block as u32);
+            for (i, (value, &when)) in values.iter_mut().zip(when).enumerate() {
+                let kept = bits[i / 32] >> (i % 32) & 1 == 1;
+                let seen = when != NEVER && T::count(when) < reach && kept;
+                *value = if seen { T::ONE } else { T::ZERO };
+            }
+        }
+        tape[row * scalars::LEN + scalars::WEIGHT] = hyper[hyper::PARTS];
     }
 }

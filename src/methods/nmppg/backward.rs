@@ -126,7 +126,16 @@ impl Layout {
                     logit_pitch: word(pitch(s.features + 1)),
                     relax_pitch: word(pitch(s.features)),
                 },
-                &[tape.logits, self.relax, self.mask_grad, self.scalars, self.losses, self.costs, self.hyper],
+                &[
+                    tape.logits,
+                    self.relax,
+                    self.mask_grad,
+                    self.scalars,
+                    self.losses,
+                    self.costs,
+                    self.hyper,
+                    self.path,
+                ],
             );
             net.backward_input(b, 2, rows, at(tape.logits), at(tape.grad2), Some(at(tape.hidden2)), None);
             net.backward_input(b, 1, rows, at(tape.grad2), at(tape.grad1), Some(at(tape.hidden1)), None);

@@ -33,6 +33,18 @@ pub struct Stage {
     pub guard: f64,
     /// Share of the newest weights in the moving average that evaluation uses; 1: no averaging.
     pub average: f64,
+    /// The stop's share is its probability itself, not a relaxed sample of it; `false` as published.
+    pub exact_stop: bool,
+    /// Chance that a run is cut short at a step, whatever the policy wants; 0 as published.
+    pub hazard: f64,
+    /// Share of the score-function gradient in that of the choice between features; 0 as published.
+    pub score: f64,
+    /// Rollouts of each instance in a batch: each is the others' baseline; 1 as published.
+    pub twins: usize,
+    /// Share of the predictor's loss that counts where the policy stops; 0 as published.
+    pub focus: f64,
+    /// Share of the predictor's loss on random parts of what was asked; 0 as published.
+    pub parts: f64,
 }
 
 impl Default for Stage {
@@ -46,6 +58,12 @@ impl Default for Stage {
             lure: 1.0,
             guard: 0.0,
             average: 1.0,
+            exact_stop: false,
+            hazard: 0.0,
+            score: 0.0,
+            twins: 1,
+            focus: 0.0,
+            parts: 0.0,
         }
     }
 }
@@ -86,7 +104,8 @@ pub struct Config {
     pub stage_epochs: usize,
     /// A stage ends after so many epochs without a better validation objective.
     pub patience: usize,
-    /// Training steps of an epoch at least: small tables are gone through several times.
+    /// Training steps of an epoch: small tables are gone through as often as fits into them, larger ones
+    /// once.
     pub epoch_steps: usize,
     /// Weight of the entropy bonus, λ, throughout; `None`: `lambda_share` decides.
     pub lambda: Option<f64>,
@@ -107,6 +126,24 @@ pub struct Config {
     pub alpha_ramp: f64,
     /// Share of the newest weights in the moving average that is evaluated and kept; 1: no averaging.
     pub average: f64,
+    /// The stop's share is its probability itself, not a relaxed sample of it.
+    pub exact_stop: bool,
+    /// Chance, at the start of the first stage, that a run is cut short at a step, whatever the policy
+    /// wants. It fades away over the run.
+    pub hazard: f64,
+    /// Share of the run after which the choice between features follows the score-function gradient
+    /// instead of the relaxed one; 1: never.
+    pub score_from: f64,
+    /// Rollouts of each instance in a batch from then on: each is the others' baseline.
+    pub twins: usize,
+    /// Share of the predictor's loss that counts where the policy stops; it rises to this value over the
+    /// first half of the run.
+    pub focus: f64,
+    /// Share of the predictor's loss on random parts of what was asked.
+    pub parts: f64,
+    /// Rollouts of the next epoch end after a quarter, a half or three quarters of the horizon if less
+    /// than this mass would go on there; 0: always after all of it. Evaluation always has all of it.
+    pub tail: f64,
     /// Which masks the networks see.
     pub rollout: Rollout,
     /// Seed of weights, order, noise and dropout.
@@ -123,7 +160,7 @@ impl Default for Config {
             policy_hidden: [128, 128],
             predictor_hidden: [128, 128],
             batch: 128,
-            policy_rate: 1e-3,
+            policy_rate: 6e-4,
             predictor_rate: 1e-3,
             decay: true,
             dropout: 0.0,
@@ -132,16 +169,23 @@ impl Default for Config {
             warm_up_epochs: 3,
             stage_epochs: 5,
             patience: 5,
-            epoch_steps: 400,
+            epoch_steps: 800,
             lambda: None,
-            lambda_share: 0.5,
+            lambda_share: 0.2,
             lure: 0.0,
-            guard: 0.1,
-            bonus_end: 0.4,
+            guard: 0.2,
+            bonus_end: 1.0,
             initial_stop: Some(0.2),
             alpha_start: 0.2,
             alpha_ramp: 0.4,
             average: 0.005,
+            exact_stop: true,
+            hazard: 0.05,
+            score_from: 0.2,
+            twins: 2,
+            focus: 0.5,
+            parts: 0.7,
+            tail: 0.005,
             rollout: Rollout::StraightThrough,
             seed: 0,
             memory_budget: 1 << 30,
@@ -163,6 +207,7 @@ impl Config {
     pub fn paper(alpha: f64) -> Self {
         Self {
             alpha,
+            policy_rate: 1e-3,
             predictor_rate: 1e-4,
             decay: false,
             dropout: 0.3,
@@ -176,6 +221,12 @@ impl Config {
             initial_stop: None,
             alpha_start: 1.0,
             average: 1.0,
+            exact_stop: false,
+            hazard: 0.0,
+            score_from: 1.0,
+            focus: 0.0,
+            parts: 0.0,
+            tail: 0.0,
             ..Self::default()
         }
     }
@@ -183,6 +234,28 @@ impl Config {
     /// The horizon for a problem.
     pub fn steps(&self, problem: &Problem) -> usize {
         self.horizon.unwrap_or(problem.features().len().min(DEFAULT_HORIZON))
+    }
+
+    /// Whether the choice between features follows the score-function gradient at some time. Under
+    /// relaxed masks it never does: there are no choices then.
+    fn scores(&self) -> bool {
+        self.score_from < 1.0 && self.rollout == Rollout::StraightThrough
+    }
+
+    /// Rollouts of an instance in a batch, at most.
+    pub(super) fn most_twins(&self) -> usize {
+        if self.scores() { self.twins } else { 1 }
+    }
+
+    /// Whether the score-function gradient is used when so much of the run is behind.
+    pub(super) fn scores_at(&self, progress: f64) -> bool {
+        self.scores() && progress >= self.score_from
+    }
+
+    /// Training steps of an epoch, for passes over the data of so many: whole passes, as many as fit, and
+    /// at least one.
+    pub(super) fn whole_passes(&self, pass: usize) -> usize {
+        pass * (self.epoch_steps / pass).max(1)
     }
 
     /// Checks the settings against a problem.
@@ -238,6 +311,7 @@ impl Config {
             ("bonus_end", self.bonus_end),
             ("alpha_start", self.alpha_start),
             ("alpha_ramp", self.alpha_ramp),
+            ("score_from", self.score_from),
         ];
         for (name, value) in not_negative {
             if !(value.is_finite() && value >= 0.0) {
@@ -246,6 +320,19 @@ impl Config {
         }
         if !(self.average > 0.0 && self.average <= 1.0) {
             return fail(format!("average is {}, but it must be above 0 and at most 1", self.average));
+        }
+        if self.twins == 0 || (self.score_from < 1.0 && self.twins < 2) {
+            return fail(format!(
+                "twins is {}, but the score-function gradient (score_from below 1) needs at least 2",
+                self.twins
+            ));
+        }
+        let shares =
+            [("hazard", self.hazard), ("focus", self.focus), ("parts", self.parts), ("tail", self.tail)];
+        for (name, value) in shares {
+            if !(0.0..1.0).contains(&value) {
+                return fail(format!("{name} is {value}, but it must be at least 0 and below 1"));
+            }
         }
         if let Some(stop) = self.initial_stop
             && !(stop > 0.0 && stop < 1.0)
@@ -274,6 +361,20 @@ impl Stage {
         if !(self.average > 0.0 && self.average <= 1.0) {
             let value = self.average;
             return Err(Error::Config(format!("average is {value}, but it must be above 0 and at most 1")));
+        }
+        if !(0.0..=1.0).contains(&self.score) || self.twins == 0 || (self.score > 0.0 && self.twins < 2) {
+            return Err(Error::Config(format!(
+                "score is {} with twins {}, but it must be 0 to 1, and above 0 each instance needs at least 2 \
+                 rollouts",
+                self.score, self.twins
+            )));
+        }
+        for (name, value) in [("hazard", self.hazard), ("focus", self.focus), ("parts", self.parts)] {
+            if !(0.0..1.0).contains(&value) {
+                return Err(Error::Config(format!(
+                    "{name} is {value}, but it must be at least 0 and below 1"
+                )));
+            }
         }
         for (name, value) in [
             ("alpha", self.alpha),

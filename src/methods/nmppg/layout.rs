@@ -62,6 +62,9 @@ pub struct Sizes {
     pub classes: usize,
     /// Horizon, k.
     pub steps: usize,
+    /// Shorter horizons, from the shortest, 0 for none: a quarter, a half and three quarters of the full
+    /// one. A run goes on with one of them when hardly anything is asked beyond it.
+    pub marks: [usize; 3],
     /// Instances of a training step.
     pub batch: usize,
     /// Training steps of an epoch.
@@ -76,6 +79,8 @@ pub struct Sizes {
     pub splits: [SplitRange; 3],
     /// Relaxed masks forward as well.
     pub soft: bool,
+    /// The predictor also learns on parts of what was asked.
+    pub parts: bool,
     /// Dropout's threshold out of 65536; `None`: no dropout.
     pub dropout: Option<u32>,
     /// Where noise comes from.
@@ -86,6 +91,11 @@ impl Sizes {
     /// Width of the networks' input.
     pub fn inputs(&self) -> usize {
         self.columns + self.features
+    }
+
+    /// The shorter horizons there are.
+    pub fn shorter(&self) -> impl Iterator<Item = usize> + use<> {
+        self.marks.into_iter().filter(|&mark| mark > 0)
     }
 
     /// The micro-batches of a batch: first instance and number of instances of each.
@@ -300,7 +310,7 @@ impl Layout {
         sizes.evaluation_rows = evaluation_rows;
         let mut b = PlanBuilder::new(lanes);
         let layout = Self::declare(&mut b, sizes, config);
-        layout.training_step(&mut b);
+        layout.training_steps(&mut b);
         layout.predictor_steps(&mut b);
         layout.evaluation(&mut b);
         Ok((layout, b.finish()?))
@@ -336,6 +346,7 @@ impl Layout {
             features: problem.features().len(),
             classes: problem.classes().len(),
             steps: config.steps(problem),
+            marks: if config.tail > 0.0 { marks(config.steps(problem)) } else { [0; 3] },
             batch,
             batches: splits[0] / batch,
             rows: 0,
@@ -343,13 +354,17 @@ impl Layout {
             evaluation_rows: 0,
             splits: splits_at,
             soft: config.rollout == Rollout::Soft,
+            parts: config.parts > 0.0,
             dropout: (threshold > 0).then_some(threshold),
             noise,
         };
         // A step replayed from outside is one micro-batch, so that its noise is one tape.
         let given = noise == Noise::Given;
         let whole = on_gpu || given;
-        let mut rows = if whole { batch } else { CPU_ROWS.min(batch) };
+        // An instance's twins stay together.
+        let twins = config.most_twins().min(batch);
+        let together = |rows: usize| (rows - rows % twins).max(twins);
+        let mut rows = if whole { batch } else { together(CPU_ROWS).min(batch) };
         let mut lanes = if whole { 1 } else { CPU_LANES.min(batch.div_ceil(rows)) };
         loop {
             let evaluation_rows = if on_gpu { (rows * GPU_EVALUATION).min(most) } else { rows };
@@ -360,8 +375,8 @@ impl Layout {
             // Fewer at a time, and when there is only one, smaller ones.
             if lanes > 1 {
                 lanes = lanes.div_ceil(2);
-            } else if rows > 1 && !given {
-                rows = rows.div_ceil(2);
+            } else if rows > twins && !given {
+                rows = together(rows.div_ceil(2));
             } else {
                 return Err(error);
             }
@@ -406,6 +421,22 @@ impl Layout {
         limits.max_buffer_size = largest.max(defaults.max_buffer_size);
         Ok(limits)
     }
+}
+
+/// A quarter, a half and three quarters of a horizon; none where that is less than two steps or no less
+/// than the next.
+fn marks(steps: usize) -> [usize; 3] {
+    let mut next = steps;
+    let mut marks = [3, 2, 1].map(|quarters| {
+        let mark = (steps * quarters).div_ceil(4);
+        if mark < 2 || mark >= next {
+            return 0;
+        }
+        next = mark;
+        mark
+    });
+    marks.reverse();
+    marks
 }
 
 /// What a plan is built for.

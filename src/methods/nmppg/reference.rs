@@ -25,7 +25,7 @@ pub fn reference_blocking(engine: &Engine, data: &Dataset, config: &Config) -> R
         // The warm-up's falling rate, stretched over all epochs.
         let stretched = Config { warm_up_epochs: epochs, ..config.clone() };
         stepper.set_stage(stretched.warm_up_stage(epoch))?;
-        stepper.reference_steps(pass * config.epoch_steps.div_ceil(pass).max(1));
+        stepper.reference_steps(config.whole_passes(pass));
         stepper.metrics_blocking()?;
         let validation = stepper.evaluate_all_blocking(Which::Validation)?;
         if best.is_none_or(|(loss, _)| validation.loss < loss) {

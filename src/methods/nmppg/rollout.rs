@@ -1,10 +1,15 @@
 //! Forward: the rollout of a micro-batch, the warm-up step, and the greedy evaluation.
 
-use super::layout::{Layout, Noise, SplitRange, word};
+use super::layout::{Layout, Noise, Sizes, SplitRange, word};
 use crate::engine::kernels as k;
 use crate::engine::plan::{BufferId, PlanBuilder};
 use crate::engine::state::{advance, hyper, stream};
 use crate::nn::{Operand, pitch};
+
+/// The section of a training step of so many acquisitions, of at most `full`.
+pub(super) fn step_section(steps: usize, full: usize) -> String {
+    if steps == full { "step".into() } else { format!("step.{steps}") }
+}
 
 /// A micro-batch: where it starts in the batch, its instances, and whether its gradients are added
 /// to those of an earlier one of its lane.
@@ -16,16 +21,28 @@ pub(super) struct Micro {
 }
 
 impl Layout {
-    /// The sections `step` (everything) and in it `micro.0`, `micro.1`, …, and `update`.
-    pub(super) fn training_step(&self, b: &mut PlanBuilder) {
+    /// The section `step` (everything) with `micro.0`, `micro.1`, … and `update` in it; and for each
+    /// shorter horizon the same as `step.8`, `step.8.micro.0`, …: the tapes are those of the full one,
+    /// not used to the end.
+    pub(super) fn training_steps(&self, b: &mut PlanBuilder) {
+        self.training_step(b, "step", "");
+        for steps in self.sizes.shorter() {
+            let sizes = Sizes { steps, ..self.sizes.clone() };
+            let name = step_section(steps, self.sizes.steps);
+            Self { sizes, ..self.clone() }.training_step(b, &name, &format!("{name}."));
+        }
+    }
+
+    fn training_step(&self, b: &mut PlanBuilder, name: &str, prefix: &str) {
         let s = &self.sizes;
-        b.begin("step");
-        self.each_micro_batch(b, "micro", |b, micro| {
+        b.begin(name);
+        self.each_micro_batch(b, &format!("{prefix}micro"), |b, micro| {
             self.gather_batch(b, micro);
             self.rollout(b, micro);
             self.backward(b, micro);
+            self.learn_parts(b, micro);
         });
-        b.begin("update");
+        b.begin(format!("{prefix}update"));
         self.policy.adam(b, s.lanes, hyper::RATE_POLICY, 0, self.adam_state());
         self.predictor.adam(b, s.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
         self.advance(b, advance::POLICY | advance::PREDICTOR);
@@ -44,9 +61,9 @@ impl Layout {
                 self.draw_masks(b, micro, self.relax, all);
                 self.expand(b, micro.rows, 0, false, self.dense());
                 self.draw_dropout(b, micro, 1);
-                self.predict(b, micro.rows, micro.rows, Operand::from(self.input));
+                self.predict(b, micro.rows, micro.rows, Operand::from(self.input), false);
                 b.call(
-                    k::Outcome { rows: word(micro.rows), steps: 0 },
+                    k::Outcome { rows: word(micro.rows), steps: 0, mark0: 0, mark1: 0, mark2: 0 },
                     &[self.scalars, self.losses, self.hyper, self.metrics],
                 );
                 self.warm_up_backward(b, micro);
@@ -55,6 +72,27 @@ impl Layout {
             self.advance(b, advance::PREDICTOR);
             b.end();
         }
+    }
+
+    /// The predictor's step on parts of what was asked; its gradient is added to that of the rollout.
+    fn learn_parts(&self, b: &mut PlanBuilder, micro: Micro) {
+        let s = &self.sizes;
+        if !s.parts {
+            return;
+        }
+        b.call(
+            k::PartMask {
+                rows: word(micro.rows),
+                steps: word(s.steps),
+                features: word(s.features),
+                pitch: word(pitch(s.features)),
+                first: word(micro.first),
+            },
+            &[self.clock, self.when, self.hyper, self.scalars, self.relax],
+        );
+        self.expand(b, micro.rows, 0, false, self.dense());
+        self.predict(b, micro.rows, micro.rows, Operand::from(self.input), true);
+        self.warm_up_backward(b, Micro { accumulate: true, ..micro });
     }
 
     fn draw_masks(&self, b: &mut PlanBuilder, micro: Micro, relax: BufferId, all: bool) {
@@ -180,6 +218,7 @@ impl Layout {
         batch: usize,
         rows: usize,
         dense_input: impl Into<Option<Operand>>,
+        weighted: bool,
     ) {
         let (net, tape) = (&self.predictor, &self.predictor_tape);
         if let Some(input) = dense_input.into() {
@@ -187,18 +226,13 @@ impl Layout {
         }
         net.forward(b, 1, rows, tape.hidden1.into(), tape.hidden2.into(), self.multipliers(1));
         net.forward(b, 2, rows, tape.hidden2.into(), tape.logits.into(), None);
-        self.loss(b, batch, rows, tape.logits, self.y, self.losses);
+        let io = Scored { logits: tape.logits, y: self.y, losses: self.losses };
+        self.loss(b, [batch, rows], weighted, io);
     }
 
-    fn loss(
-        &self,
-        b: &mut PlanBuilder,
-        batch: usize,
-        rows: usize,
-        logits: BufferId,
-        y: BufferId,
-        losses: BufferId,
-    ) {
+    /// The losses of `rows` rows, whose labels repeat after `batch`; if `weighted`, their gradient is
+    /// multiplied by the tape's weights.
+    fn loss(&self, b: &mut PlanBuilder, [batch, rows]: [usize; 2], weighted: bool, io: Scored) {
         let s = &self.sizes;
         b.call(
             k::Loss {
@@ -207,8 +241,9 @@ impl Layout {
                 classes: word(s.classes),
                 pitch: word(pitch(s.classes)),
                 weights: word(s.features),
+                weighted: u32::from(weighted),
             },
-            &[logits, y, self.costs, losses],
+            &[io.logits, io.y, self.costs, io.losses, self.scalars],
         );
     }
 
@@ -244,6 +279,7 @@ impl Layout {
                 k::Select {
                     rows: word(rows),
                     step: word(t),
+                    steps: word(s.steps),
                     features: word(s.features),
                     logit_pitch: word(pitch(s.features + 1)),
                     relax_pitch: word(pitch(s.features)),
@@ -264,15 +300,16 @@ impl Layout {
         let all = (s.steps + 1) * rows;
         if s.soft {
             self.expand(b, rows, s.steps, false, self.dense());
-            self.predict(b, rows, all, Operand::from(self.input));
+            self.predict(b, rows, all, Operand::from(self.input), true);
         } else {
             let tape = &self.predictor_tape;
             let io = Embedded { x: self.x, path: self.path, sum: tape.sum, hidden: tape.hidden1 };
             self.embed(b, &self.predictor, io, rows, 0..s.steps + 1, self.multipliers(0), true);
-            self.predict(b, rows, all, None);
+            self.predict(b, rows, all, None, true);
         }
+        let [mark0, mark1, mark2] = s.marks.map(word);
         b.call(
-            k::Outcome { rows: word(rows), steps: word(s.steps) },
+            k::Outcome { rows: word(rows), steps: word(s.steps), mark0, mark1, mark2 },
             &[self.scalars, self.losses, self.hyper, self.metrics],
         );
     }
@@ -343,7 +380,7 @@ impl Layout {
         let [_, hidden1, hidden2, logits] = chunk.predictor;
         predictor.forward(b, 1, rows, hidden1.into(), hidden2.into(), None);
         predictor.forward(b, 2, rows, hidden2.into(), logits.into(), None);
-        self.loss(b, rows, rows, logits, chunk.y, chunk.losses);
+        self.loss(b, [rows, rows], false, Scored { logits, y: chunk.y, losses: chunk.losses });
         b.call(
             k::Score { rows: word(rows), steps: word(steps), features: word(s.features) },
             &[chunk.losses, chunk.path, chunk.y, self.costs, chunk.metrics],
@@ -382,6 +419,14 @@ struct Dense {
     x: BufferId,
     relax: BufferId,
     input: BufferId,
+}
+
+/// What a loss is made of and where it goes.
+#[derive(Clone, Copy)]
+struct Scored {
+    logits: BufferId,
+    y: BufferId,
+    losses: BufferId,
 }
 
 /// What the first layer under hard masks reads and writes.

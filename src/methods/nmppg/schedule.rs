@@ -59,6 +59,12 @@ impl Config {
             policy_rate: self.policy_rate * rate,
             predictor_rate: self.predictor_rate * rate,
             average: self.average,
+            exact_stop: self.exact_stop,
+            hazard: self.hazard * (1.0 - progress),
+            score: f64::from(u8::from(self.scores_at(progress))),
+            twins: if self.scores_at(progress) { self.twins } else { 1 },
+            focus: self.focus * (2.0 * progress).min(1.0),
+            parts: self.parts,
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::checkpoint::Checkpoint;
 use super::config::{Config, Stage};
 use super::layout::{Layout, Memory, Noise, Target};
+use super::rollout::step_section;
 use crate::data::Dataset;
 use crate::engine::plan::{BufferId, Elem};
 use crate::engine::state::{METRICS, clock, hyper, losses};
@@ -37,6 +38,10 @@ pub struct Metrics {
     pub prediction_loss: f64,
     /// How many instances these are the means of.
     pub instances: f64,
+    /// The mass that still asks at each of the shorter horizons (see [`Stepper::shorter_horizons`]); 0
+    /// where there is none, or beyond the horizon trained with.
+    #[serde(default)]
+    pub still_asking: [f64; 3],
 }
 
 /// The greedy policy on a split: means over its instances.
@@ -67,6 +72,7 @@ pub struct Stepper {
     problem: Problem,
     config: Config,
     stage: Stage,
+    horizon: usize,
 }
 
 impl Stepper {
@@ -112,7 +118,8 @@ impl Stepper {
             predictor_rate: config.predictor_rate,
             ..Stage::default()
         };
-        let mut trainer = Self { program, layout, problem, config, stage };
+        let horizon = layout.sizes.steps;
+        let mut trainer = Self { program, layout, problem, config, stage, horizon };
         trainer.set_stage(stage)?;
         Ok(trainer)
     }
@@ -139,6 +146,12 @@ impl Stepper {
     /// A temperature that is not above zero, or a λ that is not a number.
     pub fn set_stage(&mut self, stage: Stage) -> Result<()> {
         stage.check()?;
+        if stage.parts > 0.0 && self.config.parts == 0.0 {
+            return Err(Error::Config(format!(
+                "parts is {} in the stage, but 0 in the configuration: its plan has no such step",
+                stage.parts
+            )));
+        }
         self.stage = stage;
         let mut values = [0.0; hyper::LEN];
         values[hyper::ALPHA] = stage.alpha;
@@ -153,6 +166,13 @@ impl Stepper {
         values[hyper::AVERAGE] = stage.average;
         values[hyper::LURE] = stage.lure;
         values[hyper::GUARD] = stage.guard;
+        values[hyper::EXACT_STOP] = f64::from(u8::from(stage.exact_stop));
+        values[hyper::HAZARD] = stage.hazard;
+        values[hyper::SCORE] = stage.score;
+        values[hyper::TWINS] = stage.twins as f64;
+        values[hyper::FOCUS] = stage.focus;
+        values[hyper::PARTS] = stage.parts;
+        self.program.write_words(self.layout.clock, clock::TWINS, &[stage.twins as u32]);
         self.program.write(self.layout.hyper, 0, &values);
         Ok(())
     }
@@ -185,7 +205,8 @@ impl Stepper {
         self.stage
     }
 
-    /// Training steps of a pass over the training rows.
+    /// Training steps of a pass over the training rows: with n twins it sees one in n of them, other ones
+    /// each time.
     pub fn steps_per_epoch(&self) -> usize {
         self.layout.sizes.batches
     }
@@ -212,7 +233,45 @@ impl Stepper {
     /// Trains for so many steps. The CPU engine has done them on return; the GPU engine has submitted
     /// them and works on.
     pub fn steps(&mut self, steps: usize) {
-        self.run("step", steps);
+        self.run(&step_section(self.horizon, self.layout.sizes.steps), steps);
+    }
+
+    /// Acquisitions of the training rollouts: the horizon, or what [`Stepper::set_horizon`] has said.
+    pub fn horizon(&self) -> usize {
+        self.horizon
+    }
+
+    /// Ends the rollouts of the following training steps after so many acquisitions: the horizon, or one
+    /// of those [`Stepper::shorter_horizons`] gives.
+    ///
+    /// # Errors
+    /// There is no training step of that many in the plan.
+    pub fn set_horizon(&mut self, steps: usize) -> Result<()> {
+        let sizes = &self.layout.sizes;
+        if steps != sizes.steps && !sizes.shorter().any(|shorter| shorter == steps) {
+            return Err(Error::Config(format!("there is no training step of {steps} acquisitions")));
+        }
+        self.horizon = steps;
+        Ok(())
+    }
+
+    /// The horizons below the full one that training steps exist for, from the shortest.
+    pub fn shorter_horizons(&self) -> impl Iterator<Item = usize> + use<> {
+        self.layout.sizes.shorter()
+    }
+
+    /// The horizon for the next epoch: the shortest beyond which less than `tail` was asked in the last
+    /// one, or the next longer than the current one if more than twice that went on at its end.
+    pub(super) fn next_horizon(&self, still_asking: [f64; 3], tail: f64) -> usize {
+        let sizes = &self.layout.sizes;
+        let there = sizes.marks.into_iter().zip(still_asking).filter(|&(mark, _)| mark > 0);
+        let mut within = there.clone().filter(|&(mark, _)| mark <= self.horizon);
+        if let Some((_, mass)) = within.clone().find(|&(mark, _)| mark == self.horizon)
+            && mass > 2.0 * tail
+        {
+            return there.map(|(mark, _)| mark).find(|&mark| mark > self.horizon).unwrap_or(sizes.steps);
+        }
+        within.find(|&(_, mass)| mass < tail).map_or(self.horizon, |(mark, _)| mark)
     }
 
     /// Trains the predictor alone for so many steps, on masks drawn feature by feature.
@@ -243,7 +302,7 @@ impl Stepper {
     /// # Errors
     /// A gradient was not a finite number (with the step), or the device was lost.
     pub fn metrics_blocking(&mut self) -> Result<Metrics> {
-        let [objective, loss_and_cost, entropy, prediction_loss, instances, ..] =
+        let [objective, loss_and_cost, entropy, prediction_loss, instances, still @ ..] =
             self.take_metrics_blocking(self.layout.metrics)?;
         let bad = self.program.read_words_blocking(self.layout.status)?[0];
         if bad != u32::MAX {
@@ -256,6 +315,7 @@ impl Stepper {
             entropy: entropy / n,
             prediction_loss: prediction_loss / n,
             instances,
+            still_asking: still.map(|mass| mass / n),
         })
     }
 

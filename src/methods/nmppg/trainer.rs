@@ -24,6 +24,7 @@ struct Progress {
     since_best: usize,
     best: Option<f64>,
     seconds: f64,
+    horizon: usize,
     history: Vec<Epoch>,
 }
 
@@ -61,14 +62,13 @@ impl Trainer {
         }
         let mut stepper = Stepper::new(engine, data, config)?;
         stepper.set_initial_stop();
-        // Whole passes over the data, as many as make an epoch long enough.
-        let pass = stepper.steps_per_epoch();
-        let epoch_steps = pass * stepper.config().epoch_steps.div_ceil(pass).max(1);
+        let epoch_steps = stepper.config().whole_passes(stepper.steps_per_epoch());
+        let horizon = stepper.horizon();
         Ok(Self {
             stepper,
             normalization: data.normalization().clone(),
             epoch_steps,
-            progress: Progress::default(),
+            progress: Progress { horizon, ..Progress::default() },
             best: None,
             started: Instant::now(),
         })
@@ -156,6 +156,10 @@ impl Trainer {
         if best {
             self.progress.best = Some(validation.objective);
             self.best = Some(self.averages_blocking()?);
+        }
+        if staged && config.tail > 0.0 {
+            self.progress.horizon = self.stepper.next_horizon(train.still_asking, config.tail);
+            self.stepper.set_horizon(self.progress.horizon)?;
         }
         match phase {
             Phase::WarmUp => self.progress.warm_up_done += 1,
@@ -256,6 +260,7 @@ impl Trainer {
             }
         }
         self.stepper.restore(&checkpoint)?;
+        self.stepper.set_horizon(progress.horizon)?;
         self.best = match found {
             [Some(policy), Some(predictor)] => {
                 let wide = |values: &Vec<f32>| values.iter().map(|&value| value.into()).collect();
