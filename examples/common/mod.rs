@@ -2,11 +2,12 @@
 #![allow(dead_code)] // each example uses its part
 
 mod progress;
-mod sweep;
+pub mod sweep;
 
 use clap::{Parser, ValueEnum};
 use querent::data::Dataset;
 use querent::evaluate::{Summary, Traces};
+use querent::history::{Epoch, Phase};
 use querent::nmppg::{Config, Trainer, Which, reference_blocking};
 use querent::{Engine, Error, Result, files, report};
 use std::path::{Path, PathBuf};
@@ -45,9 +46,9 @@ pub struct Flags {
     /// Train at each of these α and seeds instead, and draw the cost–performance curve.
     #[arg(long, value_delimiter = ',', num_args = 0.., default_missing_value = "0.005,0.01,0.02,0.05")]
     pub sweep: Option<Vec<f64>>,
-    /// The sweep's seeds.
-    #[arg(long, value_delimiter = ',', default_value = "0,1,2")]
-    pub seeds: Vec<u64>,
+    /// Seeds, where one run after the other is made [default of a sweep: 0,1,2].
+    #[arg(long, value_delimiter = ',')]
+    pub seeds: Option<Vec<u64>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -85,7 +86,7 @@ pub struct Task {
 pub struct Outcome {
     pub summary: Summary,
     pub seconds: f64,
-    pub epochs: usize,
+    pub history: Vec<Epoch>,
     pub first_action_share: f64,
     pub extra: Vec<(&'static str, f64)>,
 }
@@ -130,11 +131,12 @@ impl Task {
         &self,
         engine: &Engine,
         flags: &Flags,
-        (alpha, seed): (f64, u64),
+        config: Config,
         folder: Option<&Path>,
     ) -> Result<Outcome> {
-        let [raw, data] = self.data(flags, seed)?;
-        let mut trainer = Trainer::new(engine, &data, flags.config(alpha, seed))?;
+        let alpha = config.alpha;
+        let [raw, data] = self.data(flags, config.seed)?;
+        let mut trainer = Trainer::new(engine, &data, config)?;
         let checkpoint = folder.map(|folder| folder.join("checkpoint.safetensors"));
         if let Some(path) = checkpoint.as_ref().filter(|_| flags.resume) {
             trainer.resume(path)?;
@@ -155,7 +157,7 @@ impl Task {
         Ok(Outcome {
             first_action_share: summary.first_actions[self.first.clone()].iter().sum(),
             extra: (self.extra)(&raw, &traces),
-            epochs: trainer.history().len(),
+            history: trainer.history().to_vec(),
             seconds,
             summary,
         })
@@ -176,15 +178,15 @@ impl Task {
     }
 }
 
-fn history_csv(history: &[querent::history::Epoch]) -> String {
+fn history_csv(history: &[Epoch]) -> String {
     let mut text = String::from(
         "epoch,phase,tau_soft,lambda,train_objective,train_loss_and_cost,train_entropy,prediction_loss,\
          validation_objective,validation_loss,validation_accuracy,validation_cost,validation_acquisitions,best,seconds\n",
     );
     for e in history {
         let phase = match e.phase {
-            querent::history::Phase::WarmUp => "warm-up".to_string(),
-            querent::history::Phase::Stage(stage) => format!("stage {}", stage + 1),
+            Phase::WarmUp => "warm-up".to_string(),
+            Phase::Stage(stage) => format!("stage {}", stage + 1),
         };
         let (t, v) = (&e.train, &e.validation);
         text.push_str(&format!(
@@ -222,7 +224,7 @@ fn table(task: &Task, flags: &Flags, outcome: &Outcome, reference: &querent::nmp
         ("all features: loss".into(), format!("{:.4}", reference.loss)),
         ("all features: accuracy".into(), format!("{:.4}", reference.accuracy)),
         ("training (s)".into(), format!("{:.1}", outcome.seconds)),
-        ("epochs".into(), outcome.epochs.to_string()),
+        ("epochs".into(), outcome.history.len().to_string()),
     ];
     rows.extend(outcome.extra.iter().map(|(name, value)| (name.replace('_', " "), format!("{value:.4}"))));
     for (name, value) in rows {
@@ -243,7 +245,7 @@ fn json(
         "seed": flags.seed,
         "first_action_share": outcome.first_action_share,
         "seconds": outcome.seconds,
-        "epochs": outcome.epochs,
+        "epochs": outcome.history.len(),
         "engine": engine.to_string(),
         "reference": { "loss": reference.loss, "accuracy": reference.accuracy },
     });
@@ -262,7 +264,7 @@ fn run(task: &Task, flags: &Flags) -> Result<()> {
         return sweep::run(&engine, task, flags, alphas, &folder);
     }
     println!("{} on {engine}", task.title);
-    let outcome = task.run(&engine, flags, (flags.alpha, flags.seed), Some(&folder))?;
+    let outcome = task.run(&engine, flags, flags.config(flags.alpha, flags.seed), Some(&folder))?;
     let [_, data] = task.data(flags, flags.seed)?;
     let reference = reference_blocking(&engine, &data, &flags.config(flags.alpha, flags.seed))?;
     table(task, flags, &outcome, &reference);
@@ -275,9 +277,14 @@ fn run(task: &Task, flags: &Flags) -> Result<()> {
     Ok(())
 }
 
-/// Runs an example.
+/// Runs a training example.
 pub fn main(task: &Task, flags: &Flags) -> ExitCode {
-    match run(task, flags) {
+    exit(run(task, flags))
+}
+
+/// Tells what went wrong, if anything did.
+pub fn exit(result: Result<()>) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

@@ -6,13 +6,14 @@ use querent::report::{self, CurvePoint, Series};
 use querent::{Engine, Result, files};
 use std::path::Path;
 
-fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;
     (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
 }
 
 pub fn run(engine: &Engine, task: &Task, flags: &Flags, alphas: &[f64], folder: &Path) -> Result<()> {
+    let seeds = flags.seeds.as_deref().unwrap_or(&[0, 1, 2]);
     let mut points = Vec::new();
     let mut results = Vec::new();
     println!(
@@ -21,8 +22,8 @@ pub fn run(engine: &Engine, task: &Task, flags: &Flags, alphas: &[f64], folder: 
     );
     for &alpha in alphas {
         let mut runs = Vec::new();
-        for &seed in &flags.seeds {
-            let outcome = task.run(engine, flags, (alpha, seed), None)?;
+        for &seed in seeds {
+            let outcome = task.run(engine, flags, flags.config(alpha, seed), None)?;
             let s = &outcome.summary;
             println!(
                 "{alpha:>8} {seed:>5} {:>10.4} {:>8.4} {:>9.4} {:>8.3} {:>7.3} {:>8.1}",
@@ -41,10 +42,10 @@ pub fn run(engine: &Engine, task: &Task, flags: &Flags, alphas: &[f64], folder: 
         points.push(CurvePoint { x, y, y_sd, label: Some(format!("α {alpha}")) });
     }
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    let seed = flags.seeds.first().copied().unwrap_or(0);
+    let seed = seeds.first().copied().unwrap_or(0);
     let [_, data] = task.data(flags, seed)?;
     let reference = reference_blocking(engine, &data, &flags.config(flags.alpha, seed))?;
-    let series = Series { name: format!("NM-PPG, {} seeds", flags.seeds.len()), points };
+    let series = Series { name: format!("NM-PPG, {} seeds", seeds.len()), points };
     let svg = report::curve(
         &task.title,
         "mean cost of what was acquired",

@@ -41,6 +41,25 @@ pub fn assets() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets")
 }
 
+/// The program of an example. `cargo test` builds them all, but `cargo test --test NAME` none, and a
+/// program left by an earlier build would test what is no longer there: so cargo is asked, which has
+/// nothing to do in most cases.
+pub fn example(name: &str) -> std::path::PathBuf {
+    let test = std::env::current_exe().expect("the test's path");
+    // TARGET/PROFILE/deps/TEST
+    let profile = test.ancestors().nth(2).expect("the profile's folder");
+    if let Some(cargo) = std::env::var_os("CARGO") {
+        let mut command = std::process::Command::new(cargo);
+        command.args(["build", "--quiet", "--example", name]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        command.arg("--target-dir").arg(profile.parent().expect("the target folder"));
+        if !cfg!(debug_assertions) {
+            command.arg("--release");
+        }
+        assert!(command.status().expect("cargo runs").success(), "the example {name} does not build");
+    }
+    profile.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION)
+}
+
 /// A folder of a test's own, removed at the end.
 pub struct TempDir(pub std::path::PathBuf);
 

@@ -1,0 +1,126 @@
+//! A training run that is killed, by a signal that nothing can catch, and started again with
+//! `--resume`, as often as it takes, ends with the very bits of a run that nobody disturbed.
+#![cfg(feature = "report")] // the example draws
+
+mod common;
+
+use common::{TempDir, example};
+use querent::Model;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Eleven epochs of a fraction of a second.
+fn syn1(program: &Path, folder: &Path, seed: u64, resume: bool) -> Command {
+    let mut command = Command::new(program);
+    command.args(["--engine", "cpu", "--quick", "--epochs", "2", "--test-size", "200"]);
+    command.arg("--seed").arg(seed.to_string()).arg("--out").arg(folder);
+    if resume {
+        command.arg("--resume");
+    }
+    command
+}
+
+/// A run whose lines are read as they come. It is gone when this is.
+struct Run {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Run {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the example starts");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        Self { child, lines }
+    }
+
+    /// Waits for so many epochs and gives the last one's number; `None` if the run ends before.
+    fn epochs(&mut self, count: usize) -> Option<usize> {
+        let mut epochs = self.lines.by_ref().filter_map(|line| {
+            let line = line.expect("text");
+            let number = line.strip_prefix("epoch")?.split_whitespace().next()?.parse().ok()?;
+            println!("  {line}");
+            Some(number)
+        });
+        epochs.nth(count - 1)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn to_the_end(command: Command) {
+    let mut run = Run::start(command);
+    run.lines.by_ref().for_each(|line| println!("  {}", line.expect("text")));
+    assert!(run.child.wait().expect("ends").success());
+}
+
+fn load(folder: &Path) -> Model {
+    Model::load(folder.join("model.safetensors")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// All weights as they are in the file: the same bits or not.
+fn bits(model: &Model) -> Vec<u32> {
+    let layers = model.policy().into_iter().chain(model.predictor());
+    layers
+        .flat_map(|layer| layer.weight.into_iter().chain(layer.bias))
+        .map(|v| (v as f32).to_bits())
+        .collect()
+}
+
+/// The history without the seconds, which no two runs share.
+fn history(model: &Model) -> Vec<querent::history::Epoch> {
+    let epochs = model.history().iter().cloned();
+    epochs.map(|epoch| querent::history::Epoch { seconds: 0.0, ..epoch }).collect()
+}
+
+#[test]
+fn a_run_killed_three_times_ends_with_equal_bits() {
+    let program = example("syn1");
+    let folder = TempDir::new("killed");
+    let (undisturbed, killed, other) =
+        (folder.0.join("undisturbed"), folder.0.join("killed"), folder.0.join("other"));
+    let begin = Instant::now();
+    to_the_end(syn1(&program, &undisturbed, 0, false));
+    let expected = load(&undisturbed);
+    let epochs = expected.history().len();
+    let epoch = begin.elapsed() / epochs as u32;
+
+    // An epoch's line comes just before its checkpoint is written: a kill at once is likely to hit that,
+    // and the epoch is done again. The second kill is in the middle of an epoch, the third anywhere.
+    let anywhere = epoch.mul_f64(f64::from(begin.elapsed().subsec_nanos() % 1000) / 1000.0);
+    let mut last = None;
+    for (round, delay) in [Duration::ZERO, epoch / 2, anywhere].into_iter().enumerate() {
+        let mut run = Run::start(syn1(&program, &killed, 0, round > 0));
+        // At least one checkpoint is complete when the second epoch's line is there.
+        let at = run.epochs(2).expect("an epoch's line");
+        std::thread::sleep(delay);
+        let running = run.child.try_wait().expect("a state").is_none();
+        assert!(running, "the run was over before it could be killed");
+        drop(run);
+        println!("killed {delay:?} after the line of epoch {at} of {epochs}");
+        assert!(!killed.join("model.safetensors").exists(), "killed in training, but there is a model");
+        assert!(last < Some(at), "the run went back to epoch {at}, though {last:?} had been reached");
+        last = Some(at);
+    }
+    to_the_end(syn1(&program, &killed, 0, true));
+
+    let resumed = load(&killed);
+    assert_eq!(bits(&resumed), bits(&expected));
+    assert_eq!(history(&resumed), history(&expected));
+    // What a kill in the middle of a write leaves is told, but it is nothing that anybody reads.
+    for entry in std::fs::read_dir(&killed).expect("lists").flatten() {
+        if entry.path().extension().is_some_and(|ending| ending == "tmp") {
+            println!("left by a kill: {}", entry.path().display());
+        }
+    }
+
+    // The control: another seed gives other bits.
+    to_the_end(syn1(&program, &other, 1, false));
+    assert_ne!(bits(&load(&other)), bits(&expected));
+}
