@@ -104,6 +104,8 @@ impl Flags {
         let mut config = Config { seed, ..Config::new(alpha) };
         if self.quick {
             (config.warm_up_epochs, config.stage_epochs, config.epoch_steps) = (1, 1, 40);
+            // So few steps that the usual average would still be at the initial weights.
+            config.average = 0.05;
         }
         if let Some(epochs) = self.epochs {
             config.stage_epochs = epochs;

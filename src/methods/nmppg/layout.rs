@@ -494,3 +494,17 @@ pub(super) fn word(value: usize) -> u32 {
     debug_assert!(u32::try_from(value).is_ok(), "{value} does not fit a kernel parameter");
     value as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::marks;
+
+    #[test]
+    fn shorter_horizons_rise_and_stay_below_the_full_one() {
+        assert_eq!(marks(30), [8, 15, 23]);
+        assert_eq!(marks(11), [3, 6, 9]);
+        assert_eq!(marks(4), [0, 2, 3]);
+        assert_eq!(marks(2), [0, 0, 0]);
+        assert_eq!(marks(1), [0, 0, 0]);
+    }
+}
