@@ -193,6 +193,16 @@ impl Default for Config {
     }
 }
 
+/// Checks that shares of something are shares, and leave something over.
+fn check_shares(shares: &[(&str, f64)]) -> Result<()> {
+    match shares.iter().find(|(_, value)| !(0.0..1.0).contains(value)) {
+        None => Ok(()),
+        Some((name, value)) => {
+            Err(Error::Config(format!("{name} is {value}, but it must be at least 0 and below 1")))
+        }
+    }
+}
+
 /// The published temperatures.
 const TEMPERATURES: [f64; 5] = [0.8, 0.5, 0.2, 0.05, 0.02];
 
@@ -326,20 +336,17 @@ impl Config {
                 self.twins
             ));
         }
-        let shares =
-            [("hazard", self.hazard), ("focus", self.focus), ("parts", self.parts), ("tail", self.tail)];
-        for (name, value) in shares {
-            if !(0.0..1.0).contains(&value) {
-                return fail(format!("{name} is {value}, but it must be at least 0 and below 1"));
-            }
-        }
+        check_shares(&[
+            ("hazard", self.hazard),
+            ("focus", self.focus),
+            ("parts", self.parts),
+            ("tail", self.tail),
+            ("dropout", self.dropout),
+        ])?;
         if let Some(stop) = self.initial_stop
             && !(stop > 0.0 && stop < 1.0)
         {
             return fail(format!("initial_stop is {stop}, but it must be between 0 and 1"));
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return fail(format!("dropout is {}, but it must be at least 0 and below 1", self.dropout));
         }
         Ok(())
     }
@@ -368,13 +375,7 @@ impl Stage {
                 self.score, self.twins
             )));
         }
-        for (name, value) in [("hazard", self.hazard), ("focus", self.focus), ("parts", self.parts)] {
-            if !(0.0..1.0).contains(&value) {
-                return Err(Error::Config(format!(
-                    "{name} is {value}, but it must be at least 0 and below 1"
-                )));
-            }
-        }
+        check_shares(&[("hazard", self.hazard), ("focus", self.focus), ("parts", self.parts)])?;
         for (name, value) in [
             ("alpha", self.alpha),
             ("lambda", self.lambda),
