@@ -286,9 +286,17 @@ fn small_bindings_suffice_to_evaluate_a_long_table() {
 
 #[test]
 fn the_memory_budget_is_kept_or_refused() {
+    // By the instance; or by two rows, where an instance's two rollouts stay together.
+    for (score_from, least_rows) in [(1.0, 1), (0.2, 2)] {
+        memory_budget_is_kept_or_refused(score_from, least_rows);
+    }
+}
+
+fn memory_budget_is_kept_or_refused(score_from: f64, least_rows: usize) {
     let host = Host::default_limits();
     let data = table(plain(10, 3), [64, 20, 20]);
-    let config = |memory_budget| Config { batch: 64, memory_budget, ..widths([32, 32], [32, 32]) };
+    let config =
+        |memory_budget| Config { batch: 64, memory_budget, score_from, ..widths([32, 32], [32, 32]) };
     let memory = |budget| Stepper::memory(&host.engine, &data, &config(budget));
     let all = memory(u64::MAX).expect("fits");
     assert_eq!((all.rows, all.micro_batches), (64, 1));
@@ -304,11 +312,10 @@ fn the_memory_budget_is_kept_or_refused() {
         other => panic!("expected too little memory, got {other:?}"),
     };
     let least = memory(needed).expect("what the error asks for");
-    // An instance's two rollouts stay together.
-    assert_eq!((least.rows, least.micro_batches, least.working), (2, 32, needed));
+    assert_eq!((least.rows, least.micro_batches, least.working), (least_rows, 64 / least_rows, needed));
     assert!(matches!(memory(needed - 1), Err(Error::Memory { .. })));
     assert!(matches!(Stepper::new(&host.engine, &data, config(0)), Err(Error::Memory { .. })));
-    build(&host, "a micro-batch of two", &data, &config(needed));
+    build(&host, "the smallest micro-batches", &data, &config(needed));
     assert!(host.errors().is_empty(), "{:?}", host.errors());
 }
 
