@@ -119,7 +119,7 @@ fn run(flags: &Flags) -> Result<()> {
         let mut outcomes = Vec::new();
         for &seed in &seeds {
             println!("{name}, seed {seed}");
-            let mut config = flags.config(flags.alpha, seed);
+            let mut config = flags.config(flags.alpha, seed)?;
             change(&mut config);
             let outcome = task.run(&engine, flags, config.clone(), None)?;
             rows.push(row(name, &seed.to_string(), &outcome));

@@ -49,6 +49,9 @@ pub struct Flags {
     /// Seeds, where one run after the other is made [default of a sweep: 0,1,2].
     #[arg(long, value_delimiter = ',')]
     pub seeds: Option<Vec<u64>>,
+    /// Change a setting of the run, as `--set hazard=0.1`: any field of `nmppg::Config`, its value as JSON.
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub set: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -100,7 +103,7 @@ impl Flags {
         }
     }
 
-    pub fn config(&self, alpha: f64, seed: u64) -> Config {
+    pub fn config(&self, alpha: f64, seed: u64) -> Result<Config> {
         let mut config = Config { seed, ..Config::new(alpha) };
         if self.quick {
             (config.warm_up_epochs, config.stage_epochs, config.epoch_steps) = (1, 1, 40);
@@ -110,7 +113,7 @@ impl Flags {
         if let Some(epochs) = self.epochs {
             config.stage_epochs = epochs;
         }
-        config
+        self.set.iter().try_fold(config, |config, change| with_setting(&config, change))
     }
 
     pub fn folder(&self, task: &Task) -> PathBuf {
@@ -178,6 +181,19 @@ impl Task {
         }
         panels
     }
+}
+
+/// A configuration with one field changed, given as `field=value`.
+fn with_setting(config: &Config, change: &str) -> Result<Config> {
+    let fail = |what: String| Error::Config(format!("--set {change}: {what}"));
+    let Some((field, value)) = change.split_once('=') else {
+        return Err(fail("a field and its value are needed, as in hazard=0.1".into()));
+    };
+    let value: serde_json::Value =
+        serde_json::from_str(value).map_err(|error| fail(format!("the value is not JSON: {error}")))?;
+    let mut fields = serde_json::to_value(config).map_err(|error| fail(error.to_string()))?;
+    fields[field] = value;
+    serde_json::from_value(fields).map_err(|error| fail(error.to_string()))
 }
 
 fn history_csv(history: &[Epoch]) -> String {
@@ -266,9 +282,9 @@ fn run(task: &Task, flags: &Flags) -> Result<()> {
         return sweep::run(&engine, task, flags, alphas, &folder);
     }
     println!("{} on {engine}", task.title);
-    let outcome = task.run(&engine, flags, flags.config(flags.alpha, flags.seed), Some(&folder))?;
+    let outcome = task.run(&engine, flags, flags.config(flags.alpha, flags.seed)?, Some(&folder))?;
     let [_, data] = task.data(flags, flags.seed)?;
-    let reference = reference_blocking(&engine, &data, &flags.config(flags.alpha, flags.seed))?;
+    let reference = reference_blocking(&engine, &data, &flags.config(flags.alpha, flags.seed)?)?;
     table(task, flags, &outcome, &reference);
     if let Some(path) = &flags.json {
         files::write_atomically(path, json(task, flags, &engine, &outcome, &reference).as_bytes())?;

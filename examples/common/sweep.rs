@@ -23,7 +23,7 @@ pub fn run(engine: &Engine, task: &Task, flags: &Flags, alphas: &[f64], folder: 
     for &alpha in alphas {
         let mut runs = Vec::new();
         for &seed in seeds {
-            let outcome = task.run(engine, flags, flags.config(alpha, seed), None)?;
+            let outcome = task.run(engine, flags, flags.config(alpha, seed)?, None)?;
             let s = &outcome.summary;
             println!(
                 "{alpha:>8} {seed:>5} {:>10.4} {:>8.4} {:>9.4} {:>8.3} {:>7.3} {:>8.1}",
@@ -44,7 +44,7 @@ pub fn run(engine: &Engine, task: &Task, flags: &Flags, alphas: &[f64], folder: 
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     let seed = seeds.first().copied().unwrap_or(0);
     let [_, data] = task.data(flags, seed)?;
-    let reference = reference_blocking(engine, &data, &flags.config(flags.alpha, seed))?;
+    let reference = reference_blocking(engine, &data, &flags.config(flags.alpha, seed)?)?;
     let series = Series { name: format!("NM-PPG, {} seeds", seeds.len()), points };
     let svg = report::curve(
         &task.title,
