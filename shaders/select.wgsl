@@ -7,6 +7,7 @@
 //   hazard h, a run may be cut short at any step: q = h + (1 − h) q₀, g = (1 − h) g₀
 //   m̃' = m̃ + (1 − m̃) r̃           s' = s g        price = c_j, or Σ r̃ c when the rollout is soft
 //   predictor's weights: (1 − parts) (1 − focus + focus (k + 1) s q), with q = 1 at the end
+// Not `relaxed` (no step of the gradient goes through m̃ and r̃, and the stop is exact): m̃ and r̃ are not made.
 // Blocked logits are written back as BLOCKED, so that the backward pass sees what was blocked.
 struct Params {
     rows: u32,
@@ -16,6 +17,7 @@ struct Params {
     logit_pitch: u32,
     relax_pitch: u32,
     soft: u32,
+    relaxed: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> logits: array<f32>;
@@ -87,7 +89,9 @@ fn main(
         let z = raw / tau_hard;
         if (i < p.features) {
             mass_features += exp_down(z - top_z.value);
-            mass_r += exp_down((z + gumbel[z_at + i]) / tau_soft - top_u.value);
+            if (p.relaxed != 0u) {
+                mass_r += exp_down((z + gumbel[z_at + i]) / tau_soft - top_u.value);
+            }
         }
     }
     mass_features = sum_all(lane, mass_features);
@@ -105,7 +109,7 @@ fn main(
             let log_p = z - top_z.value - log_mass_p;
             entropy -= exp_down(log_p) * log_p;
         }
-        if (i == p.features) {
+        if (i == p.features || p.relaxed == 0u) {
             continue;
         }
         var r = 0.0;

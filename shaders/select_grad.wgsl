@@ -15,7 +15,7 @@
 // Score: what the choice of feature j costs from here on is s g Q, Q = α price + S'; its exact gradient is
 // the mean of  s g (Q − b) ∂ln r_j/∂z,  r = p over the features, for any b that does not depend on j.
 // b is the mean Q of the instance's other rollouts (its twins). The share `score` of the gradient of r
-// is this one, the rest the relaxed one.
+// is this one, the rest the relaxed one; not `relaxed`, all of it, and `relax` and `mask_grad` are not read.
 struct Params {
     rows: u32,
     step: u32,
@@ -23,6 +23,7 @@ struct Params {
     features: u32,
     logit_pitch: u32,
     relax_pitch: u32,
+    relaxed: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> logits: array<f32>;
@@ -109,7 +110,7 @@ fn main(
         if (better(candidate, top_z)) {
             top_z = candidate;
         }
-        if (i < p.features) {
+        if (i < p.features && p.relaxed != 0u) {
             let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
             let r = relax[chance_at(tape_row, p.relax_pitch) + i];
             let dr = survival * alpha * go * costs[i] + (1.0 - mask) * mask_grad[row * p.relax_pitch + i];
@@ -142,11 +143,16 @@ fn main(
             let chance = exp_down(log_p);
             dz = lambda * survival * chance * (log_p + entropy);
             if (i < p.features) {
-                let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
-                let r = relax[chance_at(tape_row, p.relax_pitch) + i];
-                let dr = survival * alpha * go * costs[i] + (1.0 - mask) * mask_grad[row * p.relax_pitch + i];
                 let share = chance / going;
-                dz += (1.0 - score) * r * (dr - pull) / tau_soft - turn * select(r, share, exact);
+                if (p.relaxed != 0u) {
+                    let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
+                    let r = relax[chance_at(tape_row, p.relax_pitch) + i];
+                    let back = (1.0 - mask) * mask_grad[row * p.relax_pitch + i];
+                    let dr = survival * alpha * go * costs[i] + back;
+                    dz += (1.0 - score) * r * (dr - pull) / tau_soft - turn * select(r, share, exact);
+                } else {
+                    dz -= turn * share;
+                }
                 dz += advantage * (select(0.0, 1.0, i == chosen) - share) - push * share;
             } else {
                 dz += turn + push;

@@ -38,6 +38,7 @@ const ALL: Stage = Stage {
     twins: 2,
     focus: 0.5,
     parts: 0.7,
+    blur: 0.2,
 };
 
 /// Warm-up, two stages, an evaluation in between: what a run does.

@@ -52,13 +52,13 @@ impl Place {
         let soft = u32::from(self.soft);
         b.begin("forward");
         b.call(
-            k::Select { rows, step, steps, features, logit_pitch, relax_pitch, soft },
+            k::Select { rows, step, steps, features, logit_pitch, relax_pitch, soft, relaxed: 1 },
             &[z, gumbel, when, relax, path, tape_scalars, costs, hyper_id],
         );
         b.end();
         b.begin("backward");
         b.call(
-            k::SelectGrad { rows, step, steps, features, logit_pitch, relax_pitch },
+            k::SelectGrad { rows, step, steps, features, logit_pitch, relax_pitch, relaxed: 1 },
             &[z, relax, m, tape_scalars, losses_id, costs, hyper_id, path],
         );
         b.end();

@@ -286,6 +286,7 @@ fn numbers() -> Vec<(&'static str, u32)> {
         ("TWINS", word(hyper::TWINS)),
         ("FOCUS", word(hyper::FOCUS)),
         ("PARTS", word(hyper::PARTS)),
+        ("BLUR", word(hyper::BLUR)),
         ("ADVANCE_POLICY", advance::POLICY),
         ("ADVANCE_PREDICTOR", advance::PREDICTOR),
         ("ADVANCE_CHUNK", advance::CHUNK),
@@ -304,6 +305,7 @@ fn numbers() -> Vec<(&'static str, u32)> {
         ("STREAM_MASK", stream::MASK),
         ("STREAM_SHUFFLE", stream::SHUFFLE),
         ("STREAM_PART", stream::PART),
+        ("STREAM_BLUR", stream::BLUR),
         ("NEVER", state::NEVER),
         ("NO_LABEL", state::NO_LABEL),
     ]

@@ -7,6 +7,7 @@ const STREAM_GUMBEL: u32 = 1u;
 const STREAM_MASK: u32 = 4u; // 2 and 3 are the dropout of the two hidden layers
 const STREAM_SHUFFLE: u32 = 5u;
 const STREAM_PART: u32 = 8u; // 6 and 7 are drawn on the host
+const STREAM_BLUR: u32 = 9u;
 
 fn rotate(x: u32, n: u32) -> u32 {
     return (x << n) | (x >> (32u - n));

@@ -28,6 +28,7 @@ const SCORE: u32 = 14u;  // share of the score-function gradient in that of the 
 const TWINS: u32 = 15u;  // rollouts of an instance in a batch
 const FOCUS: u32 = 16u;  // share of the predictor's loss that counts where the policy stops
 const PARTS: u32 = 17u;  // share of the predictor's loss on parts of what was asked
+const BLUR: u32 = 18u;   // noise on the training rows, in standard deviations of each column
 
 // what `advance` moves
 const ADVANCE_POLICY: u32 = 1u;

@@ -32,6 +32,12 @@ impl Normalization {
 
     /// Mean and standard deviation of the rows' columns; a constant column keeps its scale.
     pub fn of(split: &Split, columns: usize) -> Self {
+        let (mean, deviation) = Self::moments(split, columns);
+        Self { mean, scale: deviation.iter().map(|&s| if s > 0.0 { s } else { 1.0 }).collect() }
+    }
+
+    /// Mean and standard deviation of the rows' columns.
+    pub(crate) fn moments(split: &Split, columns: usize) -> (Vec<f32>, Vec<f32>) {
         let rows = split.y.len().max(1) as f64;
         let mut sums = vec![[0.0f64; 2]; columns];
         for row in split.x.chunks_exact(columns) {
@@ -45,11 +51,8 @@ impl Normalization {
                 sum[1] += (f64::from(value) - mean).powi(2);
             }
         }
-        let scale = sums.iter().map(|sum| (sum[1] / rows).sqrt() as f32);
-        Self {
-            mean: means.iter().map(|&mean| mean as f32).collect(),
-            scale: scale.map(|scale| if scale > 0.0 { scale } else { 1.0 }).collect(),
-        }
+        let deviation = sums.iter().map(|sum| (sum[1] / rows).sqrt() as f32).collect();
+        (means.iter().map(|&mean| mean as f32).collect(), deviation)
     }
 
     /// Normalizes rows in place.

@@ -143,6 +143,12 @@ kernels! {
         (clock: U32 Read, data_x: F32 Read, data_y: U32 Read, x: F32 Write, y: U32 Write)
         |p| area(p.pitch, p.rows);
 
+    /// Adds noise to the batch's rows.
+    Blur "blur" [STATE RANDOM]
+        { rows, columns, pitch, first }
+        (clock: U32 Read, spread: F32 Read, hyper: F32 Read, x: F32 Write)
+        |p| area(p.columns.div_ceil(4), p.rows);
+
     /// Fills the noise tape with Gumbel(0, 1) numbers.
     Noise "noise" [STATE MATH RANDOM]
         { rows, steps, actions, pitch, first }
@@ -218,14 +224,14 @@ kernels! {
 
     /// One acquisition of the rollout: block, temper, perturb, choose; masks, survival, entropy.
     Select "select" [MATH REDUCE STATE TAPE]
-        { rows, step, steps, features, logit_pitch, relax_pitch, soft }
+        { rows, step, steps, features, logit_pitch, relax_pitch, soft, relaxed }
         (logits: F32 Write, gumbel: F32 Read, when: U32 Write, relax: F32 Write, path: U32 Write,
          scalars: F32 Write, costs: F32 Read, hyper: F32 Read)
         |p| each(p.rows);
 
     /// Backward through one acquisition: the logits become their gradient.
     SelectGrad "select_grad" [MATH REDUCE STATE TAPE]
-        { rows, step, steps, features, logit_pitch, relax_pitch }
+        { rows, step, steps, features, logit_pitch, relax_pitch, relaxed }
         (logits: F32 Write, relax: F32 Read, mask_grad: F32 Read, scalars: F32 Write, losses: F32 Read,
          costs: F32 Read, hyper: F32 Read, path: U32 Read)
         |p| each(p.rows);

@@ -65,6 +65,8 @@ pub mod hyper {
     pub const FOCUS: usize = 16;
     /// Share of the predictor's loss on parts of what was asked.
     pub const PARTS: usize = 17;
+    /// Noise on the training rows, in standard deviations of each column.
+    pub const BLUR: usize = 18;
     /// How many words there are.
     pub const LEN: usize = 20;
 }
@@ -127,6 +129,8 @@ pub mod stream {
     pub const DATA: u32 = 7;
     /// Parts of a path.
     pub const PART: u32 = 8;
+    /// Noise on the rows.
+    pub const BLUR: u32 = 9;
 }
 
 /// In `when`: the feature was not acquired.

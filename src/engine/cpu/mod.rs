@@ -2,6 +2,7 @@
 
 mod adam;
 mod args;
+mod blocks;
 mod embed;
 mod gather;
 mod linear;
@@ -224,6 +225,7 @@ fn twin<T: Real>(call: &Call, args: Args<T>) {
     }
     twins! {
         Gather => gather::gather,
+        Blur => noise::blur,
         Noise => noise::noise,
         Dropout => noise::dropout,
         RandomMask => noise::random_mask,

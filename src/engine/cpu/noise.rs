@@ -1,13 +1,32 @@
-//! Twins of `noise.wgsl`, `dropout.wgsl` and `random_mask.wgsl`.
+//! Twins of `blur.wgsl`, `noise.wgsl`, `dropout.wgsl`, `random_mask.wgsl` and `part_mask.wgsl`.
 
 use super::args::Args;
 use super::real::Real;
-use crate::engine::kernels::{Dropout, Noise, PartMask, RandomMask};
+use crate::engine::kernels::{Blur, Dropout, Noise, PartMask, RandomMask};
 use crate::engine::random::{LANES, Source};
 use crate::engine::state::{NEVER, clock, hyper, scalars, stream};
 
 fn source(clock: &[u32], stream: u32) -> Source {
     Source::new(clock::seed(clock), stream, clock[clock::STEP])
+}
+
+#[inline(always)]
+pub fn blur<T: Real>(p: &Blur, mut args: Args<T>) {
+    let (clock, spread, hyper, x) = (args.words(), args.reals(), args.reals(), args.reals_mut());
+    let source = source(clock, stream::BLUR);
+    let (columns, pitch) = (p.columns as usize, p.pitch as usize);
+    let unit = hyper[hyper::BLUR] / T::of(147.80);
+    for row in 0..p.rows as usize {
+        let instance = (p.first + row as u32) / clock[clock::TWINS].max(1);
+        let x = &mut x[row * pitch..][..columns];
+        for (block, (x, spread)) in x.chunks_mut(4).zip(spread.chunks(4)).enumerate() {
+            let bits = source.bits(instance, 0, block as u32);
+            for ((x, &spread), word) in x.iter_mut().zip(spread).zip(bits) {
+                let bytes: u32 = word.to_le_bytes().into_iter().map(u32::from).sum();
+                *x += (T::count(bytes) - T::of(510.0)) * unit * spread;
+            }
+        }
+    }
 }
 
 /// Sixteen blocks at a time, counted through all rows of the tape.

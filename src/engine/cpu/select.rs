@@ -1,22 +1,88 @@
 //! Twins of `select.wgsl`, `select_grad.wgsl` and `greedy.wgsl`. The maths is beside the shaders.
 
 use super::args::Args;
+use super::blocks::{WIDTH, largest, load, starts, store, total};
 use super::real::Real;
 use crate::engine::kernels::{Greedy, Select, SelectGrad};
 use crate::engine::state::{NEVER, hyper, losses, scalars};
 
-/// The logits of what can be done: the features that are not blocked, and stopping, which never is.
+/// The largest unblocked z/τh, that of the stop included.
 #[inline(always)]
-fn open<T: Real>(z: &[T]) -> impl Iterator<Item = T> + Clone {
-    let stop = z.len() - 1;
-    z.iter().copied().enumerate().filter(move |&(i, z)| i == stop || !z.is_blocked()).map(|(_, z)| z)
+fn top_logit<T: Real>(z: &[T], tau_hard: T) -> T {
+    let features = z.len() - 1;
+    let mut top = [T::BLOCKED; WIDTH];
+    for at in starts(features) {
+        for (top, z) in top.iter_mut().zip(load(&z[..features], at, T::BLOCKED)) {
+            let scaled = if z.is_blocked() { T::BLOCKED } else { z / tau_hard };
+            *top = scaled.larger(*top);
+        }
+    }
+    largest(top).larger(z[features] / tau_hard)
 }
 
-/// The largest of the unblocked values, and the sum of exp(value − largest).
+/// A softmax over what can be done.
+struct Softmax<T> {
+    /// Σ exp(z − top) over the features, top the largest of all; and the stop's share of it.
+    features: T,
+    stop: T,
+    entropy: T,
+}
+
+impl<T: Real> Softmax<T> {
+    /// H = −Σ p ln p with ln p = z − top − ln M is ln M − Σ e (z − top)/M: two terms that are not negative.
+    #[inline(always)]
+    fn new(z: &[T], tau_hard: T) -> Self {
+        let features = z.len() - 1;
+        let top = top_logit(z, tau_hard);
+        let (mut mass, mut lean) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
+        for at in starts(features) {
+            let z = load(&z[..features], at, T::BLOCKED);
+            for lane in 0..WIDTH {
+                let below = z[lane] / tau_hard - top;
+                let e = below.exp_down();
+                mass[lane] += e;
+                lean[lane] += e * below;
+            }
+        }
+        let below = z[features] / tau_hard - top;
+        let (stop, mass) = (below.exp_down(), total(mass));
+        let whole = mass + stop;
+        let entropy = whole.ln() - (total(lean) + stop * below) / whole;
+        Self { features: mass, stop, entropy }
+    }
+}
+
+/// From u to exp(u − top), and their sum.
 #[inline(always)]
-fn softmax_mass<T: Real>(values: impl Iterator<Item = T> + Clone) -> (T, T) {
-    let top = values.clone().fold(T::BLOCKED, T::larger);
-    (top, values.map(|value| (value - top).exp_down()).sum())
+fn exp_below<T: Real>(u: &mut [T], top: T) -> T {
+    let mut mass = [T::ZERO; WIDTH];
+    for at in starts(u.len()) {
+        let mut block = load(u, at, T::BLOCKED);
+        for lane in 0..WIDTH {
+            block[lane] = (block[lane] - top).exp_down();
+            mass[lane] += block[lane];
+        }
+        store(u, at, &block);
+    }
+    total(mass)
+}
+
+/// From exp(u − top) to r̃, and m̃ one step on; gives Σ r̃ c.
+#[inline(always)]
+fn relax_mask<T: Real>(chance: &mut [T], mass: T, mask: &[T], mask_next: &mut [T], costs: &[T]) -> T {
+    let mut price = [T::ZERO; WIDTH];
+    for at in starts(chance.len()) {
+        let (mut r, mask) = (load(chance, at, T::ZERO), load(mask, at, T::ZERO));
+        let (costs, mut mask_after) = (load(costs, at, T::ZERO), [T::ZERO; WIDTH]);
+        for lane in 0..WIDTH {
+            r[lane] = (r[lane] / mass).flush();
+            mask_after[lane] = mask[lane] + (T::ONE - mask[lane]) * r[lane];
+            price[lane] += r[lane] * costs[lane];
+        }
+        store(chance, at, &r);
+        store(mask_next, at, &mask_after);
+    }
+    total(price)
 }
 
 #[inline(always)]
@@ -27,6 +93,7 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
     let (tau_hard, tau_soft) = (hyper[hyper::TAU_HARD], hyper[hyper::TAU_SOFT]);
     let (rows, features, step) = (p.rows as usize, p.features as usize, p.step as usize);
     let (pitch, relax_pitch) = (p.logit_pitch as usize, p.relax_pitch as usize);
+    let costs = &costs[..features];
     for row in 0..rows {
         let tape_row = step * rows + row;
         let z = &mut logits[tape_row * pitch..][..=features];
@@ -42,47 +109,43 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
             mask.fill(T::ZERO);
         }
 
-        let (mut top_u, mut chosen) = (T::BLOCKED, NEVER);
-        let perturbed = |z: T, noise: T| (z / tau_hard + noise) / tau_soft;
-        for (i, z) in z[..features].iter_mut().enumerate() {
-            if seen[i] != NEVER {
-                *z = T::BLOCKED;
-                continue;
+        // Block, and find the largest u and where it is; u for a while where r̃ will be.
+        let (mut top_u, mut whose) = ([T::BLOCKED; WIDTH], [NEVER; WIDTH]);
+        for at in starts(features) {
+            let (mut z_block, noise) =
+                (load(&z[..features], at, T::BLOCKED), load(&noise[..features], at, T::ZERO));
+            let (seen, mut u) = (load(seen, at, 0), [T::BLOCKED; WIDTH]);
+            for lane in 0..WIDTH {
+                let open = seen[lane] == NEVER;
+                z_block[lane] = if open { z_block[lane] } else { T::BLOCKED };
+                u[lane] = if open { (z_block[lane] / tau_hard + noise[lane]) / tau_soft } else { T::BLOCKED };
+                let better = u[lane] > top_u[lane];
+                top_u[lane] = if better { u[lane] } else { top_u[lane] };
+                whose[lane] = if better { at as u32 + lane as u32 } else { whose[lane] };
             }
-            let u = perturbed(*z, noise[i]);
-            if u > top_u || chosen == NEVER {
-                (top_u, chosen) = (u, i as u32);
-            }
-        }
-        let (top_z, mass_p) = softmax_mass(open(z).map(|z| z / tau_hard));
-        let log_mass_p = mass_p.ln();
-        let mut entropy = T::ZERO;
-        let (mut mass_r, mut mass_p_features) = (T::ZERO, T::ZERO);
-        for (i, &z) in z.iter().enumerate() {
-            if i < features && z.is_blocked() {
-                chance[i] = T::ZERO;
-                continue;
-            }
-            let log_p = z / tau_hard - top_z - log_mass_p;
-            entropy -= log_p.exp_down() * log_p;
-            if i < features {
-                mass_p_features += (z / tau_hard - top_z).exp_down();
-                let e = (perturbed(z, noise[i]) - top_u).exp_down();
-                chance[i] = e;
-                mass_r += e;
+            store(&mut z[..features], at, &z_block);
+            if p.relaxed != 0 {
+                store(chance, at, &u);
             }
         }
-        let mut price = T::ZERO;
-        for (i, r) in chance.iter_mut().enumerate() {
-            *r = (*r / mass_r).flush();
-            mask_next[i] = mask[i] + (T::ONE - mask[i]) * *r;
-            price += *r * costs[i];
+        let top = largest(top_u);
+        let chosen = whose.iter().zip(&top_u).filter(|&(_, &u)| u == top).map(|(&i, _)| i).min();
+        // Logits that are no numbers leave nothing to choose by: the first that is open, then.
+        let first_open = || seen.iter().position(|&at| at == NEVER).unwrap_or(0);
+        let chosen = chosen.filter(|&i| i != NEVER).map_or_else(first_open, |i| i as usize);
+        let top_u = top;
+        let softmax = Softmax::new(z, tau_hard);
+
+        let (mut mass_r, mut price) = (T::ONE, T::ZERO);
+        if p.relaxed != 0 {
+            mass_r = exp_below(chance, top_u);
+            price = relax_mask(chance, mass_r, mask, mask_next, costs);
         }
 
         let (stop_mass, features_mass) = if hyper[hyper::EXACT_STOP] > T::ZERO {
-            ((z[features] / tau_hard - top_z).exp_down(), mass_p_features)
+            (softmax.stop, softmax.features)
         } else {
-            let u_stop = perturbed(z[features], noise[features]);
+            let u_stop = (z[features] / tau_hard + noise[features]) / tau_soft;
             let top = u_stop.larger(top_u);
             ((u_stop - top).exp_down(), (top_u - top).exp_down() * mass_r)
         };
@@ -93,16 +156,16 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
         now[scalars::SURVIVAL] = survival;
         now[scalars::HALT] = hazard + (T::ONE - hazard) * (stop_mass / mass);
         now[scalars::GO] = go;
-        now[scalars::ENTROPY] = entropy;
-        now[scalars::PRICE] = if p.soft != 0 { price } else { costs[chosen as usize] };
+        now[scalars::ENTROPY] = softmax.entropy;
+        now[scalars::PRICE] = if p.soft != 0 { price } else { costs[chosen] };
         then[scalars::SURVIVAL] = (survival * go).flush();
         let whole = T::ONE - hyper[hyper::PARTS];
         let even = whole * (T::ONE - hyper[hyper::FOCUS]);
         let focus = whole * hyper[hyper::FOCUS] * T::count(p.steps + 1);
         now[scalars::WEIGHT] = even + focus * survival * now[scalars::HALT];
         then[scalars::WEIGHT] = even + focus * then[scalars::SURVIVAL];
-        path[tape_row] = chosen;
-        seen[chosen as usize] = p.step;
+        path[tape_row] = chosen as u32;
+        seen[chosen] = p.step;
     }
 }
 
@@ -115,9 +178,11 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
     let (tau_hard, tau_soft) = (hyper[hyper::TAU_HARD], hyper[hyper::TAU_SOFT]);
     let (hazard, score) = (hyper[hyper::HAZARD], hyper[hyper::SCORE]);
     let exact = hyper[hyper::EXACT_STOP] > T::ZERO;
+    let relaxed = if p.relaxed != 0 { (T::ONE - score) / tau_soft } else { T::ZERO };
     let (rows, features) = (p.rows as usize, p.features as usize);
     let (pitch, relax_pitch) = (p.logit_pitch as usize, p.relax_pitch as usize);
     let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::LOSS];
+    let costs = &costs[..features];
     for row in 0..rows {
         let tape_row = p.step as usize * rows + row;
         let z = &mut logits[tape_row * pitch..][..=features];
@@ -146,11 +211,26 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
         };
         let chosen = path[tape_row] as usize;
 
-        let (top_z, mass_p) = softmax_mass(open(z).map(|z| z / tau_hard));
-        let log_mass_p = mass_p.ln();
-        let dr = |i: usize| survival * alpha * go * costs[i] + (T::ONE - mask[i]) * from_mask[i];
-        let pull: T = (0..features).map(|i| chance[i] * dr(i)).sum();
-        let stopping = (z[features] / tau_hard - top_z - log_mass_p).exp_down();
+        let top = top_logit(z, tau_hard);
+        let spent = survival * alpha * go;
+        let (mut mass, mut pull) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
+        for at in starts(features) {
+            let z = load(&z[..features], at, T::BLOCKED);
+            for lane in 0..WIDTH {
+                mass[lane] += (z[lane] / tau_hard - top).exp_down();
+            }
+            if relaxed > T::ZERO {
+                let (r, mask) = (load(chance, at, T::ZERO), load(mask, at, T::ZERO));
+                let (costs, back) = (load(costs, at, T::ZERO), load(from_mask, at, T::ZERO));
+                for lane in 0..WIDTH {
+                    pull[lane] += r[lane] * (spent * costs[lane] + (T::ONE - mask[lane]) * back[lane]);
+                }
+            }
+        }
+        let stop_below = z[features] / tau_hard - top;
+        let mass = total(mass) + stop_below.exp_down();
+        let (log_mass, pull) = (mass.ln(), total(pull));
+        let stopping = (stop_below - log_mass).exp_down();
         let push = hyper[hyper::GUARD] * survival * (stopping - T::of(0.5));
         let keep = T::ONE - hazard;
         let (turn, going) = if exact {
@@ -159,25 +239,37 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
             ((halt - hazard) * go / (keep * tau_soft) * dq, T::ONE - stopping)
         };
         let going = going.larger(T::of(1e-6));
-        for (i, z) in z.iter_mut().enumerate() {
-            if i < features && z.is_blocked() {
-                *z = T::ZERO;
-                continue;
+        let (along_share, along_chance) = if exact { (turn, T::ZERO) } else { (T::ZERO, turn) };
+        let (bonus, by_share) = (lambda * survival, along_share + advantage + push);
+        for at in starts(features) {
+            let mut z_block = load(&z[..features], at, T::BLOCKED);
+            let mut dz = [T::ZERO; WIDTH];
+            for lane in 0..WIDTH {
+                let log_p = z_block[lane] / tau_hard - top - log_mass;
+                let p = log_p.exp_down();
+                // Where p is zero, ln p may be anything.
+                dz[lane] = bonus * p * (log_p + entropy) - by_share * (p / going);
             }
-            let log_p = *z / tau_hard - top_z - log_mass_p;
-            let p = log_p.exp_down();
-            let mut dz = lambda * survival * p * (log_p + entropy);
-            if i < features {
-                let share = p / going;
-                let hit = if i == chosen { T::ONE } else { T::ZERO };
-                dz += (T::ONE - score) * chance[i] * (dr(i) - pull) / tau_soft;
-                dz -= turn * if exact { share } else { chance[i] };
-                dz += advantage * (hit - share) - push * share;
-            } else {
-                dz += turn + push;
+            if along_chance != T::ZERO || relaxed > T::ZERO {
+                let (r, mask) = (load(chance, at, T::ZERO), load(mask, at, T::ZERO));
+                let (costs, back) = (load(costs, at, T::ZERO), load(from_mask, at, T::ZERO));
+                for lane in 0..WIDTH {
+                    let dr = spent * costs[lane] + (T::ONE - mask[lane]) * back[lane];
+                    dz[lane] += r[lane] * (relaxed * (dr - pull) - along_chance);
+                }
             }
-            *z = (dz / tau_hard).flush();
+            if let Some(hit) = chosen.checked_sub(at).filter(|&lane| lane < WIDTH) {
+                dz[hit] += advantage;
+            }
+            for lane in 0..WIDTH {
+                let open = !z_block[lane].is_blocked();
+                z_block[lane] = if open { (dz[lane] / tau_hard).flush() } else { T::ZERO };
+            }
+            store(&mut z[..features], at, &z_block);
         }
+        let log_p = stop_below - log_mass;
+        let dz = bonus * stopping * (log_p + entropy) + turn + push;
+        z[features] = (dz / tau_hard).flush();
         tape[tape_row * scalars::LEN + scalars::VALUE] =
             alpha * go * price + halt * loss - hyper[hyper::LURE] * lambda * entropy + go * value_next;
     }

@@ -22,19 +22,21 @@ impl Layout {
         let rows = (s.steps + 1) * micro.rows;
         let divisor = s.batch * (s.steps + 1);
         self.hidden_backward(b, micro, rows, divisor);
-        net.backward_input(b, 0, rows, tape.grad1.into(), tape.grad_input.into(), None, None);
-        b.call(
-            k::MaskGrad {
-                rows: word(rows),
-                batch: word(micro.rows),
-                columns: word(s.columns),
-                features: word(s.features),
-                x_pitch: word(pitch(s.columns)),
-                input_pitch: word(pitch(s.inputs())),
-                pitch: word(pitch(s.features)),
-            },
-            &[self.groups, self.x, tape.grad_input, self.loss_mask_grad],
-        );
+        if !s.scored {
+            net.backward_input(b, 0, rows, tape.grad1.into(), tape.grad_input.into(), None, None);
+            b.call(
+                k::MaskGrad {
+                    rows: word(rows),
+                    batch: word(micro.rows),
+                    columns: word(s.columns),
+                    features: word(s.features),
+                    x_pitch: word(pitch(s.columns)),
+                    input_pitch: word(pitch(s.inputs())),
+                    pitch: word(pitch(s.features)),
+                },
+                &[self.groups, self.x, tape.grad_input, self.loss_mask_grad],
+            );
+        }
         self.first_layer_backward(b, net, tape, micro, s.steps + 1, divisor);
     }
 
@@ -114,9 +116,17 @@ impl Layout {
         let s = &self.sizes;
         let rows = micro.rows;
         let (net, tape) = (&self.policy, &self.policy_tape);
-        self.carry(b, rows, s.steps);
+        let all = s.steps * rows;
+        // Through the networks' layers above the first, for so many rows of the tape.
+        let hidden = |b: &mut PlanBuilder, first: usize, rows: usize| {
+            let at = |buffer| Operand::at(buffer, first);
+            net.backward_input(b, 2, rows, at(tape.logits), at(tape.grad2), Some(at(tape.hidden2)), None);
+            net.backward_input(b, 1, rows, at(tape.grad2), at(tape.grad1), Some(at(tape.hidden1)), None);
+        };
+        if !s.scored {
+            self.carry(b, rows, s.steps);
+        }
         for t in (0..s.steps).rev() {
-            let at = |buffer| Operand::at(buffer, t * rows);
             b.call(
                 k::SelectGrad {
                     rows: word(rows),
@@ -125,6 +135,7 @@ impl Layout {
                     features: word(s.features),
                     logit_pitch: word(pitch(s.features + 1)),
                     relax_pitch: word(pitch(s.features)),
+                    relaxed: u32::from(!s.scored),
                 },
                 &[
                     tape.logits,
@@ -137,15 +148,21 @@ impl Layout {
                     self.path,
                 ],
             );
-            net.backward_input(b, 2, rows, at(tape.logits), at(tape.grad2), Some(at(tape.hidden2)), None);
-            net.backward_input(b, 1, rows, at(tape.grad2), at(tape.grad1), Some(at(tape.hidden1)), None);
+            // Without M, no step's gradient depends on a later one's networks: all at once, below.
+            if s.scored {
+                continue;
+            }
+            hidden(b, t * rows, rows);
             // Nothing was chosen before the first step: its mask needs no gradient.
             if t > 0 {
-                net.backward_input(b, 0, rows, at(tape.grad1), tape.grad_input.into(), None, None);
+                let grad1 = Operand::at(tape.grad1, t * rows);
+                net.backward_input(b, 0, rows, grad1, tape.grad_input.into(), None, None);
                 self.carry(b, rows, t);
             }
         }
-        let all = s.steps * rows;
+        if s.scored {
+            hidden(b, 0, all);
+        }
         net.backward_weight(b, 2, all, tape.hidden2, tape.logits, s.batch, micro.accumulate);
         net.backward_weight(b, 1, all, tape.hidden1, tape.grad2, s.batch, micro.accumulate);
         self.first_layer_backward(b, net, tape, micro, s.steps, s.batch);

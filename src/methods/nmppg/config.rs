@@ -45,6 +45,8 @@ pub struct Stage {
     pub focus: f64,
     /// Share of the predictor's loss on random parts of what was asked; 0 as published.
     pub parts: f64,
+    /// Noise on the training rows, in standard deviations of each column; 0 as published.
+    pub blur: f64,
 }
 
 impl Default for Stage {
@@ -64,6 +66,7 @@ impl Default for Stage {
             twins: 1,
             focus: 0.0,
             parts: 0.0,
+            blur: 0.0,
         }
     }
 }
@@ -141,6 +144,11 @@ pub struct Config {
     pub focus: f64,
     /// Share of the predictor's loss on random parts of what was asked.
     pub parts: f64,
+    /// Noise on the training rows of a small table, in standard deviations of each column: what a table
+    /// that is gone through n times an epoch gets is 1 − 1/n of it.
+    pub blur: f64,
+    /// Share of that noise left at the end of the run: it falls linearly.
+    pub blur_end: f64,
     /// Rollouts of the next epoch end after a quarter, a half or three quarters of the horizon if less
     /// than this mass would go on there; 0: always after all of it. Evaluation always has all of it.
     pub tail: f64,
@@ -185,6 +193,8 @@ impl Default for Config {
             twins: 2,
             focus: 0.5,
             parts: 0.8,
+            blur: 0.35,
+            blur_end: 1.0,
             tail: 0.005,
             rollout: Rollout::StraightThrough,
             seed: 0,
@@ -235,6 +245,7 @@ impl Config {
             score_from: 1.0,
             focus: 0.0,
             parts: 0.0,
+            blur: 0.0,
             tail: 0.0,
             ..Self::default()
         }
@@ -247,7 +258,7 @@ impl Config {
 
     /// Whether the choice between features follows the score-function gradient at some time. Under
     /// relaxed masks it never does: there are no choices then.
-    fn scores(&self) -> bool {
+    pub(super) fn scores(&self) -> bool {
         self.score_from < 1.0 && self.rollout == Rollout::StraightThrough
     }
 
@@ -265,6 +276,12 @@ impl Config {
     /// at least one.
     pub(super) fn whole_passes(&self, pass: usize) -> usize {
         pass * (self.epoch_steps / pass).max(1)
+    }
+
+    /// Noise on the rows of a table whose passes have so many steps. What is seen once an epoch is not
+    /// learned by heart and needs none.
+    pub(super) fn blur_for(&self, pass: usize) -> f64 {
+        self.blur * (1.0 - pass as f64 / self.whole_passes(pass) as f64)
     }
 
     /// Checks the settings against a problem.
@@ -321,6 +338,8 @@ impl Config {
             ("alpha_start", self.alpha_start),
             ("alpha_ramp", self.alpha_ramp),
             ("score_from", self.score_from),
+            ("blur", self.blur),
+            ("blur_end", self.blur_end),
         ];
         for (name, value) in not_negative {
             if !(value.is_finite() && value >= 0.0) {
@@ -381,6 +400,7 @@ impl Stage {
             ("lambda", self.lambda),
             ("lure", self.lure),
             ("guard", self.guard),
+            ("blur", self.blur),
             ("policy_rate", self.policy_rate),
             ("predictor_rate", self.predictor_rate),
         ] {

@@ -81,6 +81,10 @@ pub struct Sizes {
     pub soft: bool,
     /// The predictor also learns on parts of what was asked.
     pub parts: bool,
+    /// Training rows get noise.
+    pub blur: bool,
+    /// There are training steps without the relaxed gradient; in such a step: it is one of them.
+    pub scored: bool,
     /// Dropout's threshold out of 65536; `None`: no dropout.
     pub dropout: Option<u32>,
     /// Where noise comes from.
@@ -150,6 +154,7 @@ pub struct Layout {
     pub(crate) status: BufferId,
     pub(crate) groups: BufferId,
     pub(crate) costs: BufferId,
+    pub(crate) spread: BufferId,
     pub(crate) data_x: BufferId,
     pub(crate) data_y: BufferId,
     pub(crate) policy: Net,
@@ -189,6 +194,7 @@ impl Layout {
         let status = shared("status", Elem::U32, 4);
         let groups = shared("groups", Elem::U32, s.features + 1 + 2 * s.columns);
         let costs = shared("costs", Elem::F32, s.features + s.classes);
+        let spread = shared("spread", Elem::F32, s.columns);
         let data_x = shared("data.x", Elem::F32, data * s.columns);
         let data_y = shared("data.y", Elem::U32, data);
         let policy = Net::declare(b, "policy", policy_mlp, none);
@@ -263,6 +269,7 @@ impl Layout {
             status,
             groups,
             costs,
+            spread,
             data_x,
             data_y,
             policy,
@@ -355,6 +362,8 @@ impl Layout {
             splits: splits_at,
             soft: config.rollout == Rollout::Soft,
             parts: config.parts > 0.0,
+            blur: config.blur_for(splits[0] / batch) > 0.0 && noise == Noise::Drawn,
+            scored: config.scores() && config.exact_stop,
             dropout: (threshold > 0).then_some(threshold),
             noise,
         };

@@ -24,7 +24,7 @@ pub fn reference_blocking(engine: &Engine, data: &Dataset, config: &Config) -> R
     for epoch in 0..epochs {
         // The warm-up's falling rate, stretched over all epochs.
         let stretched = Config { warm_up_epochs: epochs, ..config.clone() };
-        stepper.set_stage(stretched.warm_up_stage(epoch))?;
+        stepper.set_stage(stretched.warm_up_stage(epoch, pass))?;
         stepper.reference_steps(config.whole_passes(pass));
         stepper.metrics_blocking()?;
         let validation = stepper.evaluate_all_blocking(Which::Validation)?;

@@ -6,9 +6,11 @@ use crate::engine::plan::{BufferId, PlanBuilder};
 use crate::engine::state::{advance, hyper, stream};
 use crate::nn::{Operand, pitch};
 
-/// The section of a training step of so many acquisitions, of at most `full`.
-pub(super) fn step_section(steps: usize, full: usize) -> String {
-    if steps == full { "step".into() } else { format!("step.{steps}") }
+/// The section of a training step of so many acquisitions, of at most `full`; `scored` if nothing in it
+/// goes through the relaxation.
+pub(super) fn step_section(steps: usize, full: usize, scored: bool) -> String {
+    let length = if steps == full { String::new() } else { format!(".{steps}") };
+    format!("step{length}{}", if scored { ".scored" } else { "" })
 }
 
 /// A micro-batch: where it starts in the batch, its instances, and whether its gradients are added
@@ -23,18 +25,22 @@ pub(super) struct Micro {
 impl Layout {
     /// The section `step` (everything) with `micro.0`, `micro.1`, … and `update` in it; and for each
     /// shorter horizon the same as `step.8`, `step.8.micro.0`, …: the tapes are those of the full one,
-    /// not used to the end.
+    /// not used to the end. `step.scored`, `step.8.scored`, … leave out what only the relaxed gradient
+    /// needs: m̃ and r̃ forward, M and the gradients of both networks' inputs backward.
     pub(super) fn training_steps(&self, b: &mut PlanBuilder) {
-        self.training_step(b, "step", "");
-        for steps in self.sizes.shorter() {
-            let sizes = Sizes { steps, ..self.sizes.clone() };
-            let name = step_section(steps, self.sizes.steps);
-            Self { sizes, ..self.clone() }.training_step(b, &name, &format!("{name}."));
+        let full = self.sizes.steps;
+        let kinds = if self.sizes.scored { &[false, true][..] } else { &[false] };
+        for steps in std::iter::once(full).chain(self.sizes.shorter()) {
+            for &scored in kinds {
+                let sizes = Sizes { steps, scored, ..self.sizes.clone() };
+                Self { sizes, ..self.clone() }.training_step(b, &step_section(steps, full, scored));
+            }
         }
     }
 
-    fn training_step(&self, b: &mut PlanBuilder, name: &str, prefix: &str) {
+    fn training_step(&self, b: &mut PlanBuilder, name: &str) {
         let s = &self.sizes;
+        let prefix = if name == "step" { String::new() } else { format!("{name}.") };
         b.begin(name);
         self.each_micro_batch(b, &format!("{prefix}micro"), |b, micro| {
             self.gather_batch(b, micro);
@@ -169,6 +175,17 @@ impl Layout {
             },
             &[self.clock, self.data_x, self.data_y, self.x, self.y],
         );
+        if s.blur {
+            b.call(
+                k::Blur {
+                    rows: word(micro.rows),
+                    columns: word(s.columns),
+                    pitch: word(pitch(s.columns)),
+                    first: word(micro.first),
+                },
+                &[self.clock, self.spread, self.hyper, self.x],
+            );
+        }
     }
 
     fn draw_dropout(&self, b: &mut PlanBuilder, micro: Micro, steps: usize) {
@@ -284,6 +301,7 @@ impl Layout {
                     logit_pitch: word(pitch(s.features + 1)),
                     relax_pitch: word(pitch(s.features)),
                     soft: u32::from(s.soft),
+                    relaxed: u32::from(!s.scored),
                 },
                 &[
                     tape.logits,

@@ -26,19 +26,21 @@ fn break_even(problem: &Problem, alpha: f64) -> f64 {
 }
 
 impl Config {
-    /// The settings of a warm-up epoch: the predictor's rate falls along a cosine.
-    pub(super) fn warm_up_stage(&self, epoch: usize) -> Stage {
+    /// The settings of a warm-up epoch: the predictor's rate falls along a cosine. A pass over the data has
+    /// `pass` steps.
+    pub(super) fn warm_up_stage(&self, epoch: usize, pass: usize) -> Stage {
         let progress = epoch as f64 / self.warm_up_epochs.max(1) as f64;
         Stage {
             alpha: self.alpha,
             predictor_rate: self.predictor_rate * if self.decay { cosine(progress, 0.1) } else { 1.0 },
             average: self.average,
+            blur: self.blur_for(pass),
             ..Stage::default()
         }
     }
 
-    /// The settings of a training epoch.
-    pub(super) fn stage(&self, problem: &Problem, at: Position) -> Stage {
+    /// The settings of a training epoch. A pass over the data has `pass` steps.
+    pub(super) fn stage(&self, problem: &Problem, at: Position, pass: usize) -> Stage {
         let total = (self.temperatures.len() * self.stage_epochs).max(1) as f64;
         let progress = (at.stage * self.stage_epochs + at.epoch) as f64 / total;
         let tau_soft = self.temperatures[at.stage];
@@ -65,6 +67,7 @@ impl Config {
             twins: if self.scores_at(progress) { self.twins } else { 1 },
             focus: self.focus * (2.0 * progress).min(1.0),
             parts: self.parts,
+            blur: self.blur_for(pass) * (1.0 + (self.blur_end - 1.0) * progress),
         }
     }
 }

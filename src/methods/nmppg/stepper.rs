@@ -4,7 +4,7 @@ use super::checkpoint::Checkpoint;
 use super::config::{Config, Stage};
 use super::layout::{Layout, Memory, Noise, Target};
 use super::rollout::step_section;
-use crate::data::Dataset;
+use crate::data::{Dataset, Normalization};
 use crate::engine::plan::{BufferId, Elem};
 use crate::engine::state::{METRICS, clock, hyper, losses};
 use crate::engine::{Engine, Program, groups};
@@ -100,6 +100,8 @@ impl Stepper {
             &groups::words(layout.sizes.features, problem.group_of_column()),
         );
         program.write(layout.costs, 0, &costs);
+        let (_, spread) = Normalization::moments(&data.splits()[0], layout.sizes.columns);
+        program.write(layout.spread, 0, &spread);
         for (split, at) in data.splits().iter().zip(layout.sizes.splits) {
             program.write(layout.data_x, at.start * layout.sizes.columns, &split.x);
             program.write_words(layout.data_y, at.start, &split.y);
@@ -146,11 +148,14 @@ impl Stepper {
     /// A temperature that is not above zero, or a λ that is not a number.
     pub fn set_stage(&mut self, stage: Stage) -> Result<()> {
         stage.check()?;
-        if stage.parts > 0.0 && self.config.parts == 0.0 {
-            return Err(Error::Config(format!(
-                "parts is {} in the stage, but 0 in the configuration: its plan has no such step",
-                stage.parts
-            )));
+        for (name, stage, config) in
+            [("parts", stage.parts, self.config.parts), ("blur", stage.blur, self.config.blur)]
+        {
+            if stage > 0.0 && config == 0.0 {
+                return Err(Error::Config(format!(
+                    "{name} is {stage} in the stage, but 0 in the configuration: its plan has no such step"
+                )));
+            }
         }
         self.stage = stage;
         let mut values = [0.0; hyper::LEN];
@@ -172,6 +177,7 @@ impl Stepper {
         values[hyper::TWINS] = stage.twins as f64;
         values[hyper::FOCUS] = stage.focus;
         values[hyper::PARTS] = stage.parts;
+        values[hyper::BLUR] = stage.blur;
         self.program.write_words(self.layout.clock, clock::TWINS, &[stage.twins as u32]);
         self.program.write(self.layout.hyper, 0, &values);
         Ok(())
@@ -233,7 +239,9 @@ impl Stepper {
     /// Trains for so many steps. The CPU engine has done them on return; the GPU engine has submitted
     /// them and works on.
     pub fn steps(&mut self, steps: usize) {
-        self.run(&step_section(self.horizon, self.layout.sizes.steps), steps);
+        let sizes = &self.layout.sizes;
+        let scored = sizes.scored && self.stage.score == 1.0 && self.stage.exact_stop;
+        self.run(&step_section(self.horizon, sizes.steps, scored), steps);
     }
 
     /// Acquisitions of the training rollouts: the horizon, or what [`Stepper::set_horizon`] has said.

@@ -126,10 +126,12 @@ impl Trainer {
         } else {
             return Ok(None);
         };
+        let pass = self.stepper.steps_per_epoch();
         let stage = match phase {
-            Phase::WarmUp => config.warm_up_stage(self.progress.warm_up_done),
+            Phase::WarmUp => config.warm_up_stage(self.progress.warm_up_done, pass),
             Phase::Stage(stage) => {
-                config.stage(self.stepper.problem(), Position { stage, epoch: self.progress.stage_epoch })
+                let at = Position { stage, epoch: self.progress.stage_epoch };
+                config.stage(self.stepper.problem(), at, pass)
             }
         };
         self.stepper.set_stage(stage)?;
