@@ -1,4 +1,4 @@
-// Linear layer backward to its input: dx = dy·Wᵀ. With `gate`, x was h = relu(a) ⊙ multiplier and the
+// Linear layer backward to its input: dx = dy·Wᵀ, from the transposed weight (transpose.wgsl). With `gate`, x was h = relu(a) ⊙ multiplier and the
 // result is the gradient of a: ∂h/∂a = multiplier where h > 0, else 0 (a unit that was dropped has
 // h = 0 as well). A thread computes four rows by four inputs.
 struct Params {
@@ -14,7 +14,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> dy: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> weights: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> transposed: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> hidden: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> multiplier: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> dx: array<vec4<f32>>;
@@ -47,24 +47,26 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let y1 = (p.dy_row + min(row + 1u, last)) * outputs4;
     let y2 = (p.dy_row + min(row + 2u, last)) * outputs4;
     let y3 = (p.dy_row + min(row + 3u, last)) * outputs4;
-    let at = p.weight / 4u + input4 * 4u * outputs4;
+    let inputs4 = p.inputs_pitch / 4u;
+    var at = p.weight / 4u + input4;
     var sum0 = vec4(0.0);
     var sum1 = vec4(0.0);
     var sum2 = vec4(0.0);
     var sum3 = vec4(0.0);
     for (var o = 0u; o < outputs4; o++) {
-        let w0 = weights[at + o];
-        let w1 = weights[at + outputs4 + o];
-        let w2 = weights[at + 2u * outputs4 + o];
-        let w3 = weights[at + 3u * outputs4 + o];
+        let w0 = transposed[at];
+        let w1 = transposed[at + inputs4];
+        let w2 = transposed[at + 2u * inputs4];
+        let w3 = transposed[at + 3u * inputs4];
+        at += 4u * inputs4;
         let v0 = dy[y0 + o];
-        sum0 += vec4(dot(v0, w0), dot(v0, w1), dot(v0, w2), dot(v0, w3));
+        sum0 += v0.x * w0 + v0.y * w1 + v0.z * w2 + v0.w * w3;
         let v1 = dy[y1 + o];
-        sum1 += vec4(dot(v1, w0), dot(v1, w1), dot(v1, w2), dot(v1, w3));
+        sum1 += v1.x * w0 + v1.y * w1 + v1.z * w2 + v1.w * w3;
         let v2 = dy[y2 + o];
-        sum2 += vec4(dot(v2, w0), dot(v2, w1), dot(v2, w2), dot(v2, w3));
+        sum2 += v2.x * w0 + v2.y * w1 + v2.z * w2 + v2.w * w3;
         let v3 = dy[y3 + o];
-        sum3 += vec4(dot(v3, w0), dot(v3, w1), dot(v3, w2), dot(v3, w3));
+        sum3 += v3.x * w0 + v3.y * w1 + v3.z * w2 + v3.w * w3;
     }
     store(row, input4, sum0);
     store(row + 1u, input4, sum1);

@@ -40,7 +40,7 @@ fn linear_layers() {
             reals("da", rows * hp),
             reals("dx", rows * ip),
         );
-        let grad = reals("grad", mlp.len);
+        let (grad, turned) = (reals("grad", mlp.len), reals("turned", mlp.len));
         let forward = |l: querent::nn::Layer, relu: u32, dropout: u32| k::Linear {
             rows: rows as u32,
             inputs_pitch: querent::nn::pitch(l.inputs) as u32,
@@ -67,6 +67,11 @@ fn linear_layers() {
             gate,
             dropout: gate,
         };
+        let transpose = |l: querent::nn::Layer| k::Transpose {
+            inputs_pitch: querent::nn::pitch(l.inputs) as u32,
+            outputs_pitch: querent::nn::pitch(l.outputs) as u32,
+            weight: l.weight as u32,
+        };
         let grad_weight = |l: querent::nn::Layer| k::LinearGradWeight {
             rows: rows as u32,
             inputs_pitch: querent::nn::pitch(l.inputs) as u32,
@@ -83,12 +88,14 @@ fn linear_layers() {
             divisor: 3,
         };
         b.begin("backward");
+        b.call(transpose(l1), &[w, turned]);
+        b.call(transpose(l2), &[w, turned]);
         b.call(grad_weight(l2), &[h, dy, grad]);
         b.call(grad_bias(l2), &[dy, grad]);
-        b.call(grad_input(l2, 1), &[dy, w, h, drop, da]);
+        b.call(grad_input(l2, 1), &[dy, turned, h, drop, da]);
         b.call(grad_weight(l1), &[x, da, grad]);
         b.call(grad_bias(l1), &[da, grad]);
-        b.call(grad_input(l1, 0), &[da, w, none, none, dx]);
+        b.call(grad_input(l1, 0), &[da, turned, none, none, dx]);
         b.end();
 
         let mut rig = Rig::new(b);
@@ -459,6 +466,8 @@ fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2],
         let loss = |row: usize| l[lane * losses_len + row * losses::LEN + losses::LOSS];
         (0..rows).map(|row| weight(row) * loss(row)).sum::<f64>() / batch as f64
     };
+    let prepare = trainer.program().plan().section("prepare");
+    trainer.program_mut().run(prepare, 1);
     let mut prediction = 0.0;
     for (lane, (micro, part)) in micros.into_iter().enumerate() {
         let rows = rows.min(batch - lane * rows);

@@ -204,10 +204,16 @@ kernels! {
         (x: F32 Read, weights: F32 Read, multiplier: F32 Read, y: F32 Write)
         |p| area(p.outputs_pitch / 4, p.rows.div_ceil(4));
 
+    /// A layer's weight the other way round, for the way back to its input.
+    Transpose "transpose" []
+        { inputs_pitch, outputs_pitch, weight }
+        (weights: F32 Read, transposed: F32 Write)
+        |p| area(p.outputs_pitch / 4, p.inputs_pitch / 4);
+
     /// Linear layer backward to its input: dx = dy·Wᵀ, through the ReLU and dropout before it.
     LinearGradInput "linear_grad_input" []
         { rows, inputs_pitch, outputs_pitch, dy_row, dx_row, hidden_row, weight, gate, dropout }
-        (dy: F32 Read, weights: F32 Read, hidden: F32 Read, multiplier: F32 Read, dx: F32 Write)
+        (dy: F32 Read, transposed: F32 Read, hidden: F32 Read, multiplier: F32 Read, dx: F32 Write)
         |p| area(p.inputs_pitch / 4, p.rows.div_ceil(4));
 
     /// Linear layer backward to its weights: dW = xᵀ·dy / divisor.

@@ -5,7 +5,7 @@
 //! the first layer under hard masks reads whole rows, padded with zeros to multiples of four both
 //! ways; gradients of the padding are zero, so it stays zero.
 
-use crate::engine::kernels::{Adam, Average, BiasGrad, Linear, LinearGradInput, LinearGradWeight};
+use crate::engine::kernels::{Adam, Average, BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope};
 use crate::engine::random::{Source, unit};
 use crate::engine::state::stream;
@@ -139,6 +139,8 @@ pub struct Net {
     pub mlp: Mlp,
     /// The weights.
     pub values: BufferId,
+    /// The layers' weights the other way round, as [`Net::transpose`] left them.
+    pub transposed: BufferId,
     /// Their moving average.
     pub average: BufferId,
     /// Adam's mean of the gradient.
@@ -155,10 +157,10 @@ impl Net {
     /// Declares a network's buffers.
     pub fn declare(b: &mut PlanBuilder, name: &str, mlp: Mlp, none: BufferId) -> Self {
         let mut shared = |what| b.buffer(format!("{name}.{what}"), Elem::F32, mlp.len, Scope::Shared);
-        let (values, average) = (shared("values"), shared("average"));
+        let (values, transposed, average) = (shared("values"), shared("transposed"), shared("average"));
         let (mean, variance) = (shared("mean"), shared("variance"));
         let grad = b.buffer(format!("{name}.grad"), Elem::F32, mlp.len, Scope::Lane);
-        Self { mlp, values, average, mean, variance, grad, none }
+        Self { mlp, values, transposed, average, mean, variance, grad, none }
     }
 
     /// The same network with its averaged weights, for evaluation.
@@ -193,7 +195,21 @@ impl Net {
         );
     }
 
-    /// The gradient of a layer's input from that of its output. `hidden` is the activation that was
+    /// Prepares [`Net::backward_input`] of some layers with the current weights.
+    pub fn transpose(&self, b: &mut PlanBuilder, layers: std::ops::Range<usize>) {
+        for l in &self.mlp.layers[layers] {
+            b.call(
+                Transpose {
+                    inputs_pitch: pitch(l.inputs) as u32,
+                    outputs_pitch: pitch(l.outputs) as u32,
+                    weight: l.weight as u32,
+                },
+                &[self.values, self.transposed],
+            );
+        }
+    }
+
+    /// The gradient of a layer's input from that of its output, after [`Net::transpose`]. `hidden` is the activation that was
     /// the input (with its dropout multipliers): the gradient then is that of the pre-activation.
     #[allow(clippy::too_many_arguments)]
     pub fn backward_input(
@@ -221,7 +237,7 @@ impl Net {
             },
             &[
                 dy.buffer,
-                self.values,
+                self.transposed,
                 hidden.map_or(self.none, |hidden| hidden.buffer),
                 dropout.unwrap_or(self.none),
                 dx.buffer,

@@ -1,10 +1,10 @@
-//! Twins of `linear.wgsl`, `linear_grad_input.wgsl`, `linear_grad_weight.wgsl` and
+//! Twins of `linear.wgsl`, `transpose.wgsl`, `linear_grad_input.wgsl`, `linear_grad_weight.wgsl` and
 //! `bias_grad.wgsl`: a linear layer forward and its three gradients.
 
 use super::args::Args;
 use super::matmul::{Shape, matmul};
 use super::real::Real;
-use crate::engine::kernels::{BiasGrad, Linear, LinearGradInput, LinearGradWeight};
+use crate::engine::kernels::{BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
 
 #[inline(always)]
 pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
@@ -38,20 +38,41 @@ pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
     }
 }
 
+/// In squares of this many a side, which stay in the nearest cache.
+const SQUARE: usize = 16;
+
+#[inline(always)]
+pub fn transpose<T: Real>(p: &Transpose, mut args: Args<T>) {
+    let (weights, transposed) = (args.reals(), args.reals_mut());
+    let (inputs, outputs) = (p.inputs_pitch as usize, p.outputs_pitch as usize);
+    let from = &weights[p.weight as usize..][..inputs * outputs];
+    let to = &mut transposed[p.weight as usize..][..inputs * outputs];
+    for first_input in (0..inputs).step_by(SQUARE) {
+        let last_input = (first_input + SQUARE).min(inputs);
+        for first_output in (0..outputs).step_by(SQUARE) {
+            for output in first_output..(first_output + SQUARE).min(outputs) {
+                for input in first_input..last_input {
+                    to[output * inputs + input] = from[input * outputs + output];
+                }
+            }
+        }
+    }
+}
+
 #[inline(always)]
 pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
-    let (dy, weights, hidden) = (args.reals(), args.reals(), args.reals());
+    let (dy, transposed, hidden) = (args.reals(), args.reals(), args.reals());
     let (multiplier, dx) = (args.reals(), args.reals_mut());
     let (rows, inputs, outputs) = (p.rows as usize, p.inputs_pitch as usize, p.outputs_pitch as usize);
     let dx = &mut dx[p.dx_row as usize * inputs..][..rows * inputs];
-    let w = &weights[p.weight as usize..];
+    let w = &transposed[p.weight as usize..];
     matmul(
         dx,
         Shape::rows(rows, inputs, inputs),
         T::ZERO,
         T::ONE,
         (&dy[p.dy_row as usize * outputs..], Shape::rows(rows, outputs, outputs)),
-        (w, Shape::rows(inputs, outputs, outputs).transposed()),
+        (w, Shape::rows(outputs, inputs, inputs)),
     );
     if p.gate != 0 {
         let at = p.hidden_row as usize * inputs;

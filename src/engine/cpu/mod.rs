@@ -235,6 +235,7 @@ fn twin<T: Real>(call: &Call, args: Args<T>) {
         EmbedSuffix => embed::embed_suffix,
         EmbedGrad => embed::embed_grad,
         Linear => linear::linear,
+        Transpose => linear::transpose,
         LinearGradInput => linear::linear_grad_input,
         LinearGradWeight => linear::linear_grad_weight,
         BiasGrad => linear::bias_grad,

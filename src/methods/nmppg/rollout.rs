@@ -23,7 +23,7 @@ pub(super) struct Micro {
 }
 
 impl Layout {
-    /// The section `step` (everything) with `micro.0`, `micro.1`, … and `update` in it; and for each
+    /// The section `step` (everything) with `prepare`, `micro.0`, `micro.1`, … and `update` in it; and for each
     /// shorter horizon the same as `step.8`, `step.8.micro.0`, …: the tapes are those of the full one,
     /// not used to the end. `step.scored`, `step.8.scored`, … leave out what only the relaxed gradient
     /// needs: m̃ and r̃ forward, M and the gradients of both networks' inputs backward.
@@ -42,6 +42,12 @@ impl Layout {
         let s = &self.sizes;
         let prefix = if name == "step" { String::new() } else { format!("{name}.") };
         b.begin(name);
+        // The inputs' gradients are only there to go through the masks.
+        let layers = if s.scored { 1..3 } else { 0..3 };
+        b.begin(format!("{prefix}prepare"));
+        self.policy.transpose(b, layers.clone());
+        self.predictor.transpose(b, layers);
+        b.end();
         self.each_micro_batch(b, &format!("{prefix}micro"), |b, micro| {
             self.gather_batch(b, micro);
             self.rollout(b, micro);
@@ -62,6 +68,7 @@ impl Layout {
         let s = &self.sizes;
         for (name, all) in [("warm_up", false), ("reference", true)] {
             b.begin(name);
+            self.predictor.transpose(b, 1..3);
             self.each_micro_batch(b, &format!("{name}.micro"), |b, micro| {
                 self.gather_batch(b, micro);
                 self.draw_masks(b, micro, self.relax, all);
