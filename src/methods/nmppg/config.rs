@@ -132,8 +132,10 @@ pub struct Config {
     /// The stop's share is its probability itself, not a relaxed sample of it.
     pub exact_stop: bool,
     /// Chance, at the start of the first stage, that a run is cut short at a step, whatever the policy
-    /// wants. It fades away over the run.
+    /// wants. It fades away.
     pub hazard: f64,
+    /// Share of the run after which the hazard has faded away.
+    pub hazard_end: f64,
     /// Share of the run after which the choice between features follows the score-function gradient
     /// instead of the relaxed one; 1: never.
     pub score_from: f64,
@@ -189,6 +191,7 @@ impl Default for Config {
             average: 0.0025,
             exact_stop: true,
             hazard: 0.05,
+            hazard_end: 1.0,
             score_from: 0.2,
             twins: 2,
             focus: 0.5,

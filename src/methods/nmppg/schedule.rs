@@ -62,7 +62,7 @@ impl Config {
             predictor_rate: self.predictor_rate * rate,
             average: self.average,
             exact_stop: self.exact_stop,
-            hazard: self.hazard * (1.0 - progress),
+            hazard: self.hazard * (1.0 - progress / self.hazard_end).max(0.0),
             score: f64::from(u8::from(self.scores_at(progress))),
             twins: if self.scores_at(progress) { self.twins } else { 1 },
             focus: self.focus * (2.0 * progress).min(1.0),
