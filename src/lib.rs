@@ -30,6 +30,7 @@
 #![deny(missing_docs)]
 
 pub mod data;
+pub mod encoding;
 pub mod engine;
 mod error;
 pub mod evaluate;
@@ -43,6 +44,7 @@ mod problem;
 pub mod report;
 mod session;
 
+pub use encoding::Encoding;
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use methods::nmppg;

@@ -224,6 +224,7 @@ fn twin<T: Real>(call: &Call, args: Args<T>) {
     }
     twins! {
         Gather => gather::gather,
+        GatherBytes => gather::gather_bytes,
         Noise => noise::noise,
         Dropout => noise::dropout,
         RandomMask => noise::random_mask,

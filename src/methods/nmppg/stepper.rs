@@ -86,7 +86,8 @@ impl Stepper {
 
     pub(super) fn with_noise(engine: &Engine, data: &Dataset, config: Config, noise: Noise) -> Result<Self> {
         let problem = data.problem().clone();
-        let (layout, plan) = Layout::build(&Target::of(engine), &problem, data.sizes(), &config, noise)?;
+        let (layout, plan) =
+            Layout::build(&Target::of(engine), &problem, data.sizes(), data.divisor(), &config, noise)?;
         let mut program = Program::new(engine, plan)?;
         let costs: Vec<f64> = problem
             .features()
@@ -100,8 +101,15 @@ impl Stepper {
             &groups::words(layout.sizes.features, problem.group_of_column()),
         );
         program.write(layout.costs, 0, &costs);
+        match data.packed() {
+            Some(words) => program.write_words(layout.data_x, 0, &words),
+            None => {
+                for (split, at) in data.splits().iter().zip(layout.sizes.splits) {
+                    program.write(layout.data_x, at.start * layout.sizes.columns, &split.x);
+                }
+            }
+        }
         for (split, at) in data.splits().iter().zip(layout.sizes.splits) {
-            program.write(layout.data_x, at.start * layout.sizes.columns, &split.x);
             program.write_words(layout.data_y, at.start, &split.y);
         }
         for (net, which) in [(layout.policy, POLICY), (layout.predictor, PREDICTOR)] {
