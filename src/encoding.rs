@@ -267,10 +267,10 @@ pub fn short(value: f64) -> String {
 }
 
 impl Encoding {
-    /// Whether a cell says that nothing is known.
+    /// Whether a cell says that nothing is known: an empty one always does.
     pub fn is_missing(&self, cell: &str) -> bool {
         let cell = cell.trim();
-        self.missing.iter().any(|word| word == cell)
+        cell.is_empty() || self.missing.iter().any(|word| word == cell)
     }
 
     /// Checks that it makes as many columns of each feature as a problem has.

@@ -29,7 +29,9 @@
 //! ```
 #![deny(missing_docs)]
 
+pub mod baseline;
 pub mod data;
+pub mod digest;
 pub mod encoding;
 pub mod engine;
 mod error;
@@ -42,6 +44,7 @@ pub mod nn;
 mod problem;
 #[cfg(feature = "report")]
 pub mod report;
+pub mod run;
 mod session;
 
 pub use encoding::Encoding;

@@ -289,14 +289,18 @@ impl Model {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
-        Self::read(&bytes).map_err(|error| match error {
+        Self::from_bytes(&bytes).map_err(|error| match error {
             // What `read` itself complains about needs no other name than the file's.
             Error::Config(what) | Error::Problem(what) => Error::file(path, what),
             other => Error::file(path, other.to_string()),
         })
     }
 
-    fn read(bytes: &[u8]) -> Result<Self> {
+    /// Reads a model from the bytes of its file.
+    ///
+    /// # Errors
+    /// As [`Model::load`], without the file's name.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let cut = |error: safetensors::SafeTensorError| {
             Error::Config(format!("not a model of querent, or cut off: {error}"))
         };

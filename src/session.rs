@@ -443,17 +443,45 @@ impl<'m> Session<'m> {
         let whose = Whose(model, feature);
         self.normalize(whose, columns, values)?;
         self.apply(whose, Some(feature), columns, values)?;
+        self.accept(feature, answer, values);
+        Ok(())
+    }
+
+    /// Observes a feature whose values are normalized already: `row` has all columns of an instance.
+    pub(crate) fn observe_input(&mut self, feature: usize, row: &[f32]) -> Result<()> {
+        self.check(feature)?;
+        let columns = self.model.columns_of(feature);
+        self.inputs.clear();
+        self.inputs.extend(columns.iter().map(|&column| row[column as usize]));
+        self.apply(Whose(self.model, feature), Some(feature), columns, &[])?;
+        self.accept(feature, Answer::Asked, &[]);
+        Ok(())
+    }
+
+    /// As [`Session::given`], with values that are normalized already.
+    pub(crate) fn give_input(&mut self, row: &[f32]) -> Result<()> {
+        let columns = self.model.known_columns();
+        self.inputs.clear();
+        self.inputs.extend(columns.iter().map(|&column| row[column as usize]));
+        self.apply("what is known from the start", None, columns, &[])?;
+        self.given = true;
+        self.beliefs.clear();
+        self.believe();
+        Ok(())
+    }
+
+    /// A feature's values are with the networks: notes what it cost and what is believed now.
+    fn accept(&mut self, feature: usize, answer: Answer, values: &[f32]) {
         self.status[feature] = Status::Seen;
         let mut cost = 0.0;
         if answer != Answer::Known {
-            cost = model.problem().features()[feature].cost;
+            cost = self.model.problem().features()[feature].cost;
             self.spent += cost;
             self.acquired += 1;
         }
         self.values.extend_from_slice(values);
         self.believe();
         self.record(feature, answer, cost);
-        Ok(())
     }
 
     /// Puts the normalized values of columns into `inputs`.

@@ -1,5 +1,6 @@
 //! Writes the first `problem.toml`, with its guesses and doubts as comments: it is meant to be edited.
 
+use super::prices::Price;
 use super::profile::{Doubt, Guess, Profile};
 use super::schema::{Kind, Preprocessing, Split, missing_words};
 use crate::encoding::short;
@@ -17,13 +18,16 @@ fn list(words: &[String]) -> String {
     format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", "))
 }
 
-/// The text of a `problem.toml` for a table that was looked at.
-pub fn draft(table: &Path, target: &str, found: &Profile) -> String {
+/// The text of a `problem.toml` for a table that was looked at, with the prices of its columns, as far as
+/// there are any.
+pub fn draft(table: &Path, target: &str, found: &Profile, prices: &[Option<Price>]) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write_head(&mut text, table, target, found);
-    for guess in &found.columns {
-        let _ = write_feature(&mut text, guess);
+    let unpriced = Price { cost: 1.0, ..Price::default() };
+    for (index, guess) in found.columns.iter().enumerate() {
+        let price = prices.get(index).and_then(Option::as_ref);
+        let _ = write_feature(&mut text, guess, price.unwrap_or(&unpriced));
     }
     text
 }
@@ -103,7 +107,7 @@ fn write_head(out: &mut String, table: &Path, target: &str, found: &Profile) -> 
     writeln!(out, "# panel of blood values) have the same group and one cost.")
 }
 
-fn write_feature(out: &mut String, guess: &Guess) -> std::fmt::Result {
+fn write_feature(out: &mut String, guess: &Guess, price: &Price) -> std::fmt::Result {
     let is_out = guess.doubts.iter().any(Doubt::is_out);
     writeln!(out, "\n[[feature]]")?;
     writeln!(out, "name = {}", quoted(&guess.name))?;
@@ -151,10 +155,10 @@ fn write_feature(out: &mut String, guess: &Guess) -> std::fmt::Result {
     if is_out {
         writeln!(out, "ignore = true")?;
     }
-    writeln!(out, "group = {}", quoted(&guess.name))?;
-    writeln!(out, "cost = 1.0")?;
-    writeln!(out, "unit = {}", quoted(&guess.unit))?;
-    writeln!(out, "known = false")
+    writeln!(out, "group = {}", quoted(price.group.as_ref().unwrap_or(&guess.name)))?;
+    writeln!(out, "cost = {:?}", price.cost)?;
+    writeln!(out, "unit = {}", quoted(price.unit.as_ref().unwrap_or(&guess.unit)))?;
+    writeln!(out, "known = {}", price.known)
 }
 
 #[cfg(test)]
@@ -170,7 +174,7 @@ mod tests {
         }
         let table = TableReader::read(Path::new("t.csv"), std::io::Cursor::new(text.into_bytes()), None);
         let found = profile(table.expect("reads"), "y").expect("profiles");
-        let drafted = draft(Path::new("dir \"x\"\\t.csv"), "y", &found);
+        let drafted = draft(Path::new("dir \"x\"\\t.csv"), "y", &found, &[]);
         let schema = Schema::parse(&drafted).unwrap_or_else(|error| panic!("{error}\n{drafted}"));
         assert_eq!(schema.table.path, Path::new("dir \"x\"\\t.csv"));
         assert_eq!(schema.target.classes, ["k\t0", "k\t1", "k\t2"]);

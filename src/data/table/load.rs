@@ -162,7 +162,8 @@ fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
             let (Some(raw), Some(at)) = (raw, at) else { continue };
             let cell = &cells.cells[at];
             let trimmed = cell.trim();
-            let cell = (!schema.table.missing.iter().any(|word| word == trimmed)).then_some(cell);
+            let is_missing = trimmed.is_empty() || schema.table.missing.iter().any(|word| word == trimmed);
+            let cell = (!is_missing).then_some(cell);
             // What is too large counts as missing before anything else is known about the column.
             let cell = cell.filter(|cell| {
                 !column.missing_above.is_some_and(|most| number(cell).is_ok_and(|value| value > most))

@@ -2,6 +2,7 @@
 
 mod draft;
 mod load;
+mod prices;
 mod profile;
 mod reader;
 pub mod schema;
@@ -9,6 +10,7 @@ mod split;
 
 pub use draft::draft;
 pub use load::{Prepared, prepare, read_rows};
+pub use prices::{Price, read_prices};
 pub use profile::{Profile, profile};
 pub use reader::{Cells, TableReader, open_bytes};
 pub use schema::Schema;

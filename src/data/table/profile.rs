@@ -248,6 +248,10 @@ fn guess(name: &str, counts: &Counts, rows: u64, look: impl FnOnce(&mut Vec<Doub
     if doubts.iter().all(|doubt| !doubt.is_out()) {
         look(&mut doubts);
     }
+    if doubts.iter().any(Doubt::is_out) {
+        // What is left out needs no advice on how to use it.
+        doubts.retain(Doubt::is_out);
+    }
     Guess {
         name: name.to_string(),
         kind,

@@ -7,7 +7,7 @@ mod gather;
 mod linear;
 mod loss;
 mod mask;
-mod matmul;
+pub(crate) mod matmul;
 mod metrics;
 mod noise;
 mod real;

@@ -263,7 +263,7 @@ impl Config {
 
     /// Training steps of an epoch, for passes over the data of so many: whole passes, as many as fit, and
     /// at least one.
-    pub(super) fn whole_passes(&self, pass: usize) -> usize {
+    pub(crate) fn whole_passes(&self, pass: usize) -> usize {
         pass * (self.epoch_steps / pass).max(1)
     }
 

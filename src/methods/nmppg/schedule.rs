@@ -27,7 +27,7 @@ fn break_even(problem: &Problem, alpha: f64) -> f64 {
 
 impl Config {
     /// The settings of a warm-up epoch: the predictor's rate falls along a cosine.
-    pub(super) fn warm_up_stage(&self, epoch: usize) -> Stage {
+    pub(crate) fn warm_up_stage(&self, epoch: usize) -> Stage {
         let progress = epoch as f64 / self.warm_up_epochs.max(1) as f64;
         Stage {
             alpha: self.alpha,

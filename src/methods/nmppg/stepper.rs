@@ -399,6 +399,24 @@ impl Stepper {
         Ok(traces)
     }
 
+    /// The answer and its loss for each instance of a split, everything seen at no cost.
+    ///
+    /// # Errors
+    /// The device was lost.
+    pub fn answers_blocking(&mut self, which: Which) -> Result<Vec<(u32, f64)>> {
+        let rows = self.layout.sizes.splits[which as usize].len;
+        let chunk_rows = self.layout.chunk_rows();
+        let mut answers = Vec::with_capacity(rows);
+        self.program.write_words(self.layout.clock, clock::CHUNK, &[0]);
+        for chunk in 0..rows.div_ceil(chunk_rows) {
+            self.run(&format!("evaluate_all.{}", which as usize), 1);
+            let scores = self.program.read_blocking(self.layout.chunk.losses)?;
+            let there = scores.chunks_exact(losses::LEN).take(chunk_rows.min(rows - chunk * chunk_rows));
+            answers.extend(there.map(|score| (score[losses::GUESS] as u32, score[losses::LOSS])));
+        }
+        Ok(answers)
+    }
+
     /// Trains the predictor alone for so many steps, on everything: the reference that no choice of
     /// features can beat.
     pub fn reference_steps(&mut self, steps: usize) {
@@ -412,6 +430,15 @@ impl Stepper {
             self.program.write(net.values, 0, &values);
             self.program.write(net.average, 0, &values);
         }
+    }
+
+    /// The predictor's averaged weights, in PyTorch's layout.
+    ///
+    /// # Errors
+    /// The device was lost.
+    pub fn predictor_blocking(&self) -> Result<Vec<Tensors>> {
+        let net = self.layout.predictor;
+        Ok(net.mlp.unpack(&self.program.read_blocking(net.average)?))
     }
 
     /// The buffers a checkpoint holds, by name: all that a step reads and an earlier step wrote.
