@@ -201,7 +201,8 @@ pub fn choose_blocking(engine: &Engine, data: &Dataset, config: &Config, cost: f
 pub fn subset_blocking(engine: &Engine, data: &Dataset, config: &Config, chosen: &[usize]) -> Result<Subset> {
     let problem = data.problem();
     let names = chosen.iter().map(|&feature| problem.features()[feature].name.clone()).collect();
-    let cost = chosen.iter().map(|&feature| problem.features()[feature].cost).sum();
+    // Not `sum`, which is -0 for nothing.
+    let cost = chosen.iter().fold(0.0, |cost, &feature| cost + problem.features()[feature].cost);
     let groups = problem.group_of_column();
     let nobody = problem.features().len() as u32;
     let mut columns: Vec<usize> = Vec::new();

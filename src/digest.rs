@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Bins of the calibration.
 const BINS: usize = 10;
 /// Branches of the decision flow below this share of all instances are left out.
-const LEAST_SHARE: f64 = 0.02;
+const LEAST_SHARE: f64 = 0.03;
 /// Questions deep the decision flow goes.
 const DEPTH: usize = 6;
 /// Branches of a question, at most.
@@ -75,8 +75,10 @@ pub struct Digest {
     pub rows: Vec<String>,
     /// For each of them and each step, the share of instances.
     pub shares: Vec<Vec<f64>>,
-    /// The most common paths as a tree.
-    pub flow: Option<Node>,
+    /// The most common paths as a tree: the first questions, the most frequent first.
+    pub flow: Vec<Node>,
+    /// Share of instances with other first questions.
+    pub flow_rest: f64,
     /// How many instances there were.
     pub instances: usize,
 }
@@ -132,12 +134,14 @@ impl Digest {
             |feature: usize, instances: &[usize]| describe(data, encoding, which, feature, instances);
         let tree = Tree { problem, outcomes, labels: &split.y, describe: &describe };
         let everyone: Vec<usize> = (0..traces.len()).collect();
+        let (flow, flow_rest) = tree.branches(&everyone, 0, None);
         Self {
             confusion,
             calibration: calibration(&split.y, outcomes, classes),
             rows,
             shares,
-            flow: (!traces.is_empty()).then(|| tree.node(&everyone, 0, String::new())),
+            flow,
+            flow_rest,
             usage: usage.into_iter().map(|(_, usage)| usage).collect(),
             instances: traces.len(),
         }
@@ -165,46 +169,47 @@ fn calibration(labels: &[u32], outcomes: &Outcomes, classes: usize) -> Vec<Bin> 
 }
 
 impl Tree<'_> {
-    fn node(&self, instances: &[usize], depth: usize, because: String) -> Node {
+    /// Those who have asked the same so far, by what they do next.
+    fn branches(&self, instances: &[usize], depth: usize, after: Option<usize>) -> (Vec<Node>, f64) {
         let traces = &self.outcomes.traces;
         let all = traces.len() as f64;
-        // Everyone here has asked the same so far, and asks the same next.
-        let action = traces.path_of(instances[0]).get(depth).copied().unwrap_or(u32::MAX) as usize;
-        let mut node = Node {
-            ask: self.problem.features().get(action).map(|feature| feature.name.clone()),
-            share: instances.len() as f64 / all,
-            because,
-            answer: None,
-            next: Vec::new(),
-            rest: 0.0,
-        };
-        if node.ask.is_none() {
-            node.answer = Some(self.answer(instances));
-            return node;
-        }
-        if depth + 1 >= DEPTH {
-            node.rest = node.share;
-            return node;
-        }
-        // Branches by what is done next; those that stop, also by what they answer.
+        // Those who stop are told apart by what they answer.
         let mut branches: std::collections::BTreeMap<(usize, u32), Vec<usize>> = Default::default();
         for &instance in instances {
-            let next = traces.path_of(instance).get(depth + 1).map_or(usize::MAX, |&next| next as usize);
+            let next = traces.path_of(instance).get(depth).map_or(traces.features, |&next| next as usize);
             let next = next.min(traces.features);
             let guess = if next == traces.features { traces.guess[instance] } else { 0 };
             branches.entry((next, guess)).or_default().push(instance);
         }
-        let mut branches: Vec<Vec<usize>> = branches.into_values().collect();
-        branches.sort_by_key(|branch| std::cmp::Reverse(branch.len()));
-        for (index, branch) in branches.iter().enumerate() {
+        let mut branches: Vec<((usize, u32), Vec<usize>)> = branches.into_iter().collect();
+        branches.sort_by_key(|(_, branch)| std::cmp::Reverse(branch.len()));
+        let (mut nodes, mut rest) = (Vec::new(), 0.0);
+        for (index, ((next, _), branch)) in branches.iter().enumerate() {
             let share = branch.len() as f64 / all;
             if index >= BRANCHES || share < LEAST_SHARE {
-                node.rest += share;
-            } else {
-                node.next.push(self.node(branch, depth + 1, (self.describe)(action, branch)));
+                rest += share;
+                continue;
             }
+            let because = after.map_or(String::new(), |feature| (self.describe)(feature, branch));
+            let feature = self.problem.features().get(*next);
+            let mut node = Node {
+                ask: feature.map(|feature| feature.name.clone()),
+                share,
+                because,
+                answer: feature.is_none().then(|| self.answer(branch)),
+                next: Vec::new(),
+                rest: 0.0,
+            };
+            if feature.is_some() {
+                (node.next, node.rest) = if depth + 1 < DEPTH {
+                    self.branches(branch, depth + 1, Some(*next))
+                } else {
+                    (Vec::new(), share)
+                };
+            }
+            nodes.push(node);
         }
-        node
+        (nodes, rest)
     }
 
     fn answer(&self, instances: &[usize]) -> (String, f64) {

@@ -174,11 +174,26 @@ fn init_flags_what_is_odd() {
 fn train_refuses_tables() {
     let bench = Bench::new("train");
     let spoilt = good().replacen("7,b,yes", "seven,b,yes", 1);
-    bench.refuse_train("a word for a number", spoilt, PROBLEM, &["row 2 (line 3), column `u`", "`seven` is not a number"]);
+    bench.refuse_train(
+        "a word for a number",
+        spoilt,
+        PROBLEM,
+        &["row 2 (line 3), column `u`", "`seven` is not a number"],
+    );
     let spoilt = good().replacen("7,b,yes", "inf,b,yes", 1);
-    bench.refuse_train("an infinite number", spoilt, PROBLEM, &["row 2 (line 3), column `u`", "not a finite"]);
+    bench.refuse_train(
+        "an infinite number",
+        spoilt,
+        PROBLEM,
+        &["row 2 (line 3), column `u`", "not a finite"],
+    );
     let spoilt = good().replacen("7,b,yes", "7,b,maybe", 1);
-    bench.refuse_train("an unknown class", spoilt, PROBLEM, &["row 2 (line 3), column `y`", "`maybe` is no class"]);
+    bench.refuse_train(
+        "an unknown class",
+        spoilt,
+        PROBLEM,
+        &["row 2 (line 3), column `y`", "`maybe` is no class"],
+    );
     let spoilt = good().replacen("7,b,yes", "7,b", 1);
     bench.refuse_train("a ragged row", spoilt, PROBLEM, &["row 2 (line 3) has 2 cells"]);
     let one = format!("u,v,y\n{}1,a,yes\n", "1,a,no\n2,b,no\n3,c,no\n".repeat(9));
@@ -186,9 +201,9 @@ fn train_refuses_tables() {
     let none = "u,v,y\n".to_string() + &"1,a,no\n2,b,no\n".repeat(9);
     bench.refuse_train("a class without rows", none, PROBLEM, &["class `yes` has 0 row(s)"]);
     let constant = "u,v,y\n".to_string() + &"5,a,no\n5,b,yes\n".repeat(20);
-    bench.refuse_train("a constant", constant, PROBLEM, &["column `u` is 5 in every training row", "ignore = true"]);
+    bench.refuse_train("a constant", constant, PROBLEM, &["column `u` is 5 in every row", "ignore = true"]);
     let constant = "u,v,y\n".to_string() + &"5,a,no\n6,a,yes\n".repeat(20);
-    bench.refuse_train("a constant word", constant, PROBLEM, &["column `v` is `a` in every training row"]);
+    bench.refuse_train("a constant word", constant, PROBLEM, &["column `v` is `a` in every row"]);
     let missing = "u,v,y\n".to_string() + &",a,no\n,b,yes\n".repeat(20);
     bench.refuse_train("all missing", missing, PROBLEM, &["column `u` has no value in any training row"]);
     bench.refuse_train("no rows", "u,v,y\n", PROBLEM, &["there are no rows"]);
@@ -208,7 +223,12 @@ fn train_refuses_problems() {
     refuse("an infinite cost", "cost = 1.0", "cost = inf", &["`u`: its cost is inf"]);
     refuse("no cost", "cost = 1.0\n", "", &["`u` has no cost"]);
     refuse("a cost in words", "cost = 1.0", "cost = \"one\"", &["line 9"]);
-    refuse("two costs of a group", "cost = 2.0", "cost = 2.0\ngroup = \"u\"", &["two costs, 1 (`u`) and 2 (`v`)"]);
+    refuse(
+        "two costs of a group",
+        "cost = 2.0",
+        "cost = 2.0\ngroup = \"u\"",
+        &["two costs, 1 (`u`) and 2 (`v`)"],
+    );
     refuse("one class", "[\"no\", \"yes\"]", "[\"no\"]", &["at least two"]);
     refuse("a class twice", "[\"no\", \"yes\"]", "[\"no\", \"no\"]", &["`no` is there twice"]);
     refuse("the target as a feature", "name = \"v\"", "name = \"y\"", &["is the target"]);
@@ -246,7 +266,11 @@ fn train_refuses_problems() {
 #[test]
 fn the_catalog_says_where_to_get_files() {
     let bench = Bench::new("catalog");
-    bench.refuse("no file", &["train", "splice", "--data-dir", "."], &["splice.data.gz", "not there", "archive.ics.uci.edu"]);
+    bench.refuse(
+        "no file",
+        &["train", "splice", "--data-dir", "."],
+        &["splice.data.gz", "not there", "archive.ics.uci.edu"],
+    );
     std::fs::create_dir(bench.0.0.join("enginefaultdb")).expect("makes");
     bench.write("enginefaultdb/EngineFaultDB_Final.csv", "Fault,MAP\n0,1\n");
     bench.refuse(
@@ -274,7 +298,8 @@ fn ask_refuses_answers() {
     let first = ask(&["--json"], "");
     assert_eq!(first.code, Some(2), "{}", first.err);
     assert!(first.err.contains("the input ended while `"), "{}", first.err);
-    let question: serde_json::Value = serde_json::from_str(first.out.lines().next().expect("asks")).expect("JSON");
+    let question: serde_json::Value =
+        serde_json::from_str(first.out.lines().next().expect("asks")).expect("JSON");
     let is_number = question["ask"] == "u";
     let done = ask(&[], "");
     assert_eq!(done.code, Some(2));
@@ -283,10 +308,18 @@ fn ask_refuses_answers() {
     // Both orders of the two questions: the first answer that does not fit is told and asked for again.
     let answers = if is_number { "seven\n7\na\n" } else { "a\nseven\n7\n" };
     let done = ask(&[], answers);
-    assert!(done.out.contains("`seven` is not a number; answer with a number, 0 to 12 so far"), "{}", done.out);
+    assert!(
+        done.out.contains("`seven` is not a number; answer with a number, 0 to 12 so far"),
+        "{}",
+        done.out
+    );
     let answers = if is_number { "700\nnew\n" } else { "new\n700\n" };
     let done = ask(&[], answers);
-    assert!(done.err.contains("warning: u = 700 is outside of the training rows' range, 0 to 12"), "{}", done.err);
+    assert!(
+        done.err.contains("warning: u = 700 is outside of the training rows' range, 0 to 12"),
+        "{}",
+        done.err
+    );
     assert!(done.err.contains("warning: no training row has v = `new`"), "{}", done.err);
     assert!(!done.err.contains("panicked"));
     let quiet = querent(&bench.0.0, &["--quiet", "ask", "run/model.safetensors"], answers);

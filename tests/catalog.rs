@@ -32,7 +32,8 @@ fn there() -> Vec<&'static Entry> {
 
 #[test]
 fn sizes_are_as_published() {
-    let columns = [("connect4", 126), ("splice", 480), ("metabric", 662), ("mnist", 784), ("fashion_mnist", 784)];
+    let columns =
+        [("connect4", 126), ("splice", 480), ("metabric", 662), ("mnist", 784), ("fashion_mnist", 784)];
     for entry in there() {
         let started = Instant::now();
         let prepared = entry.load(&folder(), 0).unwrap_or_else(|error| panic!("{error}"));

@@ -63,7 +63,8 @@ fn mutate(random: &mut Random, seeds: &[Vec<u8>], words: &[&[u8]]) -> Vec<u8> {
                 // A line of another seed.
                 let other = &seeds[random.below(seeds.len())];
                 let start = random.below(other.len());
-                let end = other[start..].iter().position(|&b| b == b'\n').map_or(other.len(), |n| start + n + 1);
+                let end =
+                    other[start..].iter().position(|&b| b == b'\n').map_or(other.len(), |n| start + n + 1);
                 let part = other[start..end.min(start + 400)].to_vec();
                 bytes.splice(at..at, part);
             }
@@ -113,8 +114,24 @@ fn tables() {
         b"x,diagnosis\n\"1\n\",a\n2,b\n3,a\n4,b\n5,a\n6,b\n7,a\n8,b\n".to_vec(),
     ];
     let words: [&[u8]; 18] = [
-        b",", b"\"", b"\n", b"\r\n", b"\"\"", b"\xef\xbb\xbf", b"\xff", b"\0", b"NA", b"nan", b"inf", b"-1e400", b"1e38",
-        b"99999999999999999999", b";", b"\t", b"diagnosis", b"0.0",
+        b",",
+        b"\"",
+        b"\n",
+        b"\r\n",
+        b"\"\"",
+        b"\xef\xbb\xbf",
+        b"\xff",
+        b"\0",
+        b"NA",
+        b"nan",
+        b"inf",
+        b"-1e400",
+        b"1e38",
+        b"99999999999999999999",
+        b";",
+        b"\t",
+        b"diagnosis",
+        b"0.0",
     ];
     fuzz("tables", &seeds, &words, |bytes| {
         let Ok(found) = open(bytes).and_then(|table| profile(table, "diagnosis")) else { return false };
@@ -136,8 +153,25 @@ fn problems() {
     let found = profile(open(&table).expect("reads"), "diagnosis").expect("reads");
     let drafted = draft(Path::new("t.csv"), "diagnosis", &found, &[]).into_bytes();
     let words: [&[u8]; 20] = [
-        b"=", b"[", b"]", b"\"", b"\n", b"nan", b"-inf", b"1e999", b"-1", b"true", b"ignore = true\n", b"known = true\n",
-        b"kind = \"ordinal\"\n", b"values = [\"a\"]\n", b"[[feature]]\n", b"[split]\n", b"cost = 0\n", b"group = \"g\"\n", b"'''",
+        b"=",
+        b"[",
+        b"]",
+        b"\"",
+        b"\n",
+        b"nan",
+        b"-inf",
+        b"1e999",
+        b"-1",
+        b"true",
+        b"ignore = true\n",
+        b"known = true\n",
+        b"kind = \"ordinal\"\n",
+        b"values = [\"a\"]\n",
+        b"[[feature]]\n",
+        b"[split]\n",
+        b"cost = 0\n",
+        b"group = \"g\"\n",
+        b"'''",
         b"18446744073709551616",
     ];
     fuzz("problems", &[drafted], &words, |bytes| {
@@ -179,8 +213,22 @@ fn models() {
     let plain = Dataset::new(problem, split.clone(), split.clone(), split).expect("valid");
     let seeds = [bytes_of(&prepared.data, Some(prepared.encoding.clone())), bytes_of(&plain, None)];
     let words: [&[u8]; 16] = [
-        b"0", b"9", b"-", b"null", b"1e999", b"4294967296", b"[]", b"{}", b"\\\"", b",", b"\xff\xff\xff\x7f", b"\0\0\0\0", b"F32",
-        b"known_columns\\\":9", b"\\\"flag\\\":true", b"\\\"columns\\\":[0,0]",
+        b"0",
+        b"9",
+        b"-",
+        b"null",
+        b"1e999",
+        b"4294967296",
+        b"[]",
+        b"{}",
+        b"\\\"",
+        b",",
+        b"\xff\xff\xff\x7f",
+        b"\0\0\0\0",
+        b"F32",
+        b"known_columns\\\":9",
+        b"\\\"flag\\\":true",
+        b"\\\"columns\\\":[0,0]",
     ];
     fuzz("models", &seeds, &words, |bytes| {
         let Ok(model) = Model::from_bytes(bytes) else { return false };

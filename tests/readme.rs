@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 /// The commands of the tutorial, each with the output that is shown below it. Lines that begin with `$ `
 /// are commands; `…` in the output stands for anything.
 fn tutorial() -> Vec<(String, Vec<String>)> {
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("reads");
+    let readme =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("reads");
     let mut steps: Vec<(String, Vec<String>)> = Vec::new();
     let mut inside = false;
     for line in readme.lines() {
@@ -33,7 +34,8 @@ fn the_tutorial_works_as_written() {
     let dir = TempDir::new("readme");
     std::fs::create_dir_all(dir.0.join("assets/clinic")).expect("a folder");
     for name in ["clinic.csv", "prices.csv"] {
-        std::fs::copy(assets().join("clinic").join(name), dir.0.join("assets/clinic").join(name)).expect("copies");
+        std::fs::copy(assets().join("clinic").join(name), dir.0.join("assets/clinic").join(name))
+            .expect("copies");
     }
     let binary = Path::new(env!("CARGO_BIN_EXE_querent"));
     let path = format!(
@@ -43,7 +45,10 @@ fn the_tutorial_works_as_written() {
     );
     let steps = tutorial();
     for verb in ["init", "train", "eval", "ask", "report"] {
-        assert!(steps.iter().any(|(command, _)| command.contains(&format!("querent {verb} "))), "no `{verb}`");
+        assert!(
+            steps.iter().any(|(command, _)| command.contains(&format!("querent {verb} "))),
+            "no `{verb}`"
+        );
     }
     for (command, shown) in steps {
         let done = Command::new("sh")

@@ -5,7 +5,7 @@ mod json;
 use super::{Failure, Talk, interrupt, say};
 use querent::encoding::{Field, Notice, short};
 use querent::{Model, Session};
-use std::io::{BufRead, Write};
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 /// Ask for one measurement after the other, then answer.
@@ -17,6 +17,9 @@ pub struct Args {
     /// What may be spent: what no longer fits is not asked for.
     #[arg(long, value_name = "COST", default_value_t = f64::INFINITY)]
     budget: f64,
+    /// An answer in advance, given when it is asked for; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "json")]
+    answer: Vec<String>,
     /// Speak JSON, a line at a time, for programs.
     #[arg(long)]
     json: bool,
@@ -26,6 +29,7 @@ const HELP: &str = "\
 Examples:
   querent ask runs/clinic/model.safetensors
   querent ask runs/clinic/model.safetensors --budget 10
+  querent ask runs/clinic/model.safetensors --answer age=31 --answer cough=mild   asks for the rest
   printf '38.9\\nyes\\nn/a\\n' | querent ask runs/clinic/model.safetensors
 
 Answer with a number or a word as the table has them, in its units; with n/a if a measurement cannot be had
@@ -59,7 +63,9 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     if args.json {
         return json::talk(&model, &mut session, &mut next_line, out);
     }
-    let mut terminal = Terminal { talk, out, next_line: &mut next_line };
+    let answers = in_advance(&model, &args.answer)?;
+    let echo = !std::io::stdin().is_terminal();
+    let mut terminal = Terminal { talk, out, next_line: &mut next_line, answers, echo };
     terminal.given(&model, &mut session)?;
     while let Some(question) = session.question() {
         let (feature, name, cost) = (question.feature, question.name.to_string(), question.cost);
@@ -90,6 +96,29 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     let spent = short(session.spent());
     writeln!(out, "answer: {} ({} asked, {spent} spent)", session.label(), session.acquisitions())?;
     Ok(())
+}
+
+/// The answers in advance: for each field its cell.
+fn in_advance(model: &Model, said: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let features = 0..model.problem().features().len();
+    let mut names: Vec<String> =
+        features.flat_map(|feature| fields_of(model, feature)).map(|field| field.name).collect();
+    names
+        .extend(model.encoding().iter().flat_map(|encoding| &encoding.known).map(|field| field.name.clone()));
+    said.iter()
+        .map(|said| {
+            // A name may have a `=` in it: the longest that fits is meant.
+            let fits =
+                |name: &&String| said.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('='));
+            let Some(name) = names.iter().filter(fits).max_by_key(|name| name.len()) else {
+                return Err(Failure::Refused(format!(
+                    "--answer {said}: it must be NAME=VALUE, and the names are {}",
+                    names.iter().take(12).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+                )));
+            };
+            Ok((name.clone(), said[name.len() + 1..].to_string()))
+        })
+        .collect()
 }
 
 /// The fields of a feature; of a model that was not trained on a table, the columns as they are.
@@ -160,6 +189,10 @@ struct Terminal<'a, W: Write> {
     talk: Talk,
     out: &'a mut W,
     next_line: &'a mut dyn FnMut() -> std::io::Result<Option<String>>,
+    /// Answers in advance, by the field's name.
+    answers: Vec<(String, String)>,
+    /// Whether answers have to be shown, as nobody types them.
+    echo: bool,
 }
 
 impl<W: Write> Terminal<'_, W> {
@@ -182,6 +215,20 @@ impl<W: Write> Terminal<'_, W> {
         Ok(())
     }
 
+    /// The next answer: one in advance, or a line of input.
+    fn line(&mut self, field: &str) -> std::io::Result<Option<String>> {
+        let advance = self.answers.iter().position(|(name, _)| name == field);
+        let echo = self.echo || advance.is_some();
+        let line = match advance {
+            Some(at) => Some(self.answers.remove(at).1),
+            None => (self.next_line)()?,
+        };
+        if let (Some(line), true) = (&line, echo) {
+            writeln!(self.out, "{line}")?;
+        }
+        Ok(line)
+    }
+
     /// Asks for a cell until it is one; `None` if it cannot be had. A missing one is empty.
     fn cell(
         &mut self,
@@ -193,7 +240,7 @@ impl<W: Write> Terminal<'_, W> {
         loop {
             write!(self.out, "{prompt}? ")?;
             self.out.flush()?;
-            let Some(line) = (self.next_line)()? else {
+            let Some(line) = self.line(&field.name)? else {
                 writeln!(self.out)?;
                 return Err(Failure::Refused(format!(
                     "the input ended while `{feature}` was asked for: this case has no answer"

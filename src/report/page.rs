@@ -23,7 +23,8 @@ fn text(raw: &str) -> String {
 }
 
 fn percent(share: f64) -> String {
-    format!("{}%", short(100.0 * share))
+    let value = 100.0 * share;
+    if value == 0.0 || value >= 9.95 { format!("{value:.0}%") } else { format!("{value:.1}%") }
 }
 
 fn title(run: &Run) -> String {
@@ -148,13 +149,14 @@ fn details(out: &mut String, run: &Run, point: &Point, model: &Model) -> std::fm
     writeln!(
         out,
         "<p>The most common ways through the questions. Behind an arrow: the values of the question before (the middle \
-         80% of numbers) of those who go that way. Branches of less than 2% are summed up.</p>"
+         80% of numbers) of those who go that way. Branches of less than 3% are summed up.</p>"
     )?;
-    if let Some(flow) = &digest.flow {
-        writeln!(out, "<ul class=\"flow\">")?;
-        node(out, flow)?;
-        writeln!(out, "</ul>")?;
+    writeln!(out, "<ul class=\"flow\">")?;
+    digest.flow.iter().try_for_each(|first| node(out, first))?;
+    if digest.flow_rest > 0.0005 {
+        writeln!(out, "<li class=\"quiet\">other ways: {}</li>", percent(digest.flow_rest))?;
     }
+    writeln!(out, "</ul>")?;
     let panel = PathPanel {
         name: format!("{} rows", digest.instances),
         rows: digest.rows.clone(),

@@ -121,6 +121,16 @@ pub fn assert_close(what: &str, got: &[f64], expected: &[f64]) {
     );
 }
 
+/// The same problem with bytes for values.
+pub fn toy_of_bytes(features: usize, rows: usize) -> Dataset {
+    let reals = toy(features, rows);
+    let splits = reals.splits().clone().map(|split| {
+        let bytes = split.x.iter().map(|value| (value * 40.0 + 128.0) as u8).collect();
+        (bytes, split.y)
+    });
+    Dataset::of_bytes(reals.problem().clone(), splits).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// A small grouped problem with weights and costs that differ: feature i has 1 + i % 3 columns, not
 /// side by side, and two more columns are known from the start.
 pub fn toy(features: usize, rows: usize) -> Dataset {

@@ -163,13 +163,10 @@ pub static CATALOG: &[Entry] = &[
         features: 33,
         classes: 3,
         metric: Metric::MacroF1,
-        files: &[
-            sha256(
-                "nhanes_1999_2016_diabetes_raw.csv.gz",
-                "82869fe7d754750ebaace594d24336a5946c24a472fa8079235a7561754c064f",
-            ),
-            sha256("groups.json", "4f0b2550df089539ca0fc563de8d8d43aa3e9e4ae22e0807f0da4d816d88b4ee"),
-        ],
+        files: &[sha256(
+            "nhanes_1999_2016_diabetes_raw.csv.gz",
+            "82869fe7d754750ebaace594d24336a5946c24a472fa8079235a7561754c064f",
+        )],
         origin: "wwwn.cdc.gov/nchs/nhanes, joined as github.com/mkachuee/Opportunistic does (nhanes.py)",
         licence: "US public domain; costs MIT",
         source: Source::Table(tables::diabetes),

@@ -194,31 +194,64 @@ pub(super) fn mortality(folder: &Path) -> Opened {
     Ok((schema, rows))
 }
 
+/// What the diabetes table's variables are called, whether they are codes (`Codes`) or numbers (`Real`, with
+/// the largest one that is no code for "refused" or "don't know"), and what they cost: 2 for demographics, 4
+/// for income and questions, 5 for examinations, 9 for the laboratory.
+enum Variable {
+    Real(Option<f64>),
+    Codes(&'static [&'static str]),
+}
+use Variable::{Codes, Real};
+
+const DIABETES: [(&str, &str, Variable, f64); 33] = [
+    ("RIAGENDR", "Gender", Real(None), 2.0),
+    ("RIDAGEYR", "Age at screening", Real(None), 2.0),
+    ("RIDRETH3", "Race/ethnicity incl. NH Asian (2011+)", Codes(&["1", "2", "3", "4", "6", "7"]), 2.0),
+    ("RIDRETH1", "Race/ethnicity", Codes(&["1", "2", "3", "4", "5"]), 2.0),
+    ("INDHHINC", "Annual household income (1999-2006)", Real(Some(11.0)), 4.0),
+    ("DMDEDUC2", "Education level 20+", Real(Some(5.0)), 2.0),
+    ("BPXSY1", "Systolic BP reading 1", Real(None), 5.0),
+    ("BPXDI1", "Diastolic BP reading 1", Real(None), 5.0),
+    ("BPXSY2", "Systolic BP reading 2", Real(None), 5.0),
+    ("BPXDI2", "Diastolic BP reading 2", Real(None), 5.0),
+    ("BPXSY3", "Systolic BP reading 3", Real(None), 5.0),
+    ("BPXDI3", "Diastolic BP reading 3", Real(None), 5.0),
+    ("BPXSY4", "Systolic BP reading 4", Real(None), 5.0),
+    ("BPXDI4", "Diastolic BP reading 4", Real(None), 5.0),
+    ("BMXBMI", "BMI", Real(None), 5.0),
+    ("BMXWAIST", "Waist circumference", Real(None), 5.0),
+    ("BMXHT", "Standing height", Real(None), 5.0),
+    ("BMXLEG", "Upper leg length", Real(None), 5.0),
+    ("BMXWT", "Weight", Real(None), 5.0),
+    ("LBXTC", "Total cholesterol", Real(None), 9.0),
+    ("LBXTR", "Triglyceride", Real(None), 9.0),
+    ("LBXFB", "Fibrinogen (1999-2002)", Real(None), 9.0),
+    ("LBDLDL", "LDL cholesterol", Real(None), 9.0),
+    ("ALQ101", "12 or more alcohol drinks a year", Real(Some(2.0)), 4.0),
+    ("ALQ120Q", "How often drink alcohol past 12 mo", Real(Some(365.0)), 4.0),
+    ("PAQ605", "Vigorous work activity (2007+)", Real(Some(2.0)), 4.0),
+    ("PAQ620", "Moderate work activity (2007+)", Real(Some(2.0)), 4.0),
+    ("PAQ180", "Avg physical activity level (1999-2006)", Real(Some(4.0)), 4.0),
+    ("SLD010H", "Hours of sleep (2005-2014)", Real(Some(12.0)), 4.0),
+    ("SMQ020", "Smoked 100 or more cigarettes", Codes(&["1", "2", "7", "9"]), 4.0),
+    ("SMD030", "Age started smoking", Real(Some(72.0)), 4.0),
+    ("MCQ250A", "Blood relatives have diabetes (1999-2004)", Real(Some(2.0)), 4.0),
+    ("BPQ020", "Ever told high blood pressure", Real(Some(2.0)), 4.0),
+];
+
 pub(super) fn diabetes(folder: &Path) -> Opened {
-    #[derive(Deserialize)]
-    struct Group {
-        field: String,
-        description: String,
-        encoding: String,
-        onehot_values: Option<Vec<i64>>,
-        values_above_become_missing: Option<f64>,
-        cost: f64,
-    }
     const GLUCOSE: &str = "LBXGLU";
     const CLASSES: [&str; 3] = ["normal", "prediabetes", "diabetes"];
     let rows = TableReader::open(folder.join("nhanes_1999_2016_diabetes_raw.csv.gz"))?;
     let mut schema = schema("glucose", &CLASSES, Metric::MacroF1, [64_443, 13_809, 13_810]);
     let mut fields = Vec::new();
-    for group in groups::<Group>(&folder.join("groups.json"))? {
-        let onehot = group.encoding == "onehot";
-        let values = group.onehot_values.filter(|_| onehot);
-        fields.push(rows.column(&group.field)?);
-        schema.features.push(Column {
-            cost: Some(group.cost),
-            values: values.map(|values| values.iter().map(i64::to_string).collect()),
-            missing_above: group.values_above_become_missing,
-            ..Column::new(group.description, if onehot { Kind::Categorical } else { Kind::Numeric })
-        });
+    for (field, name, variable, cost) in &DIABETES {
+        fields.push(rows.column(field)?);
+        let column = match variable {
+            Codes(codes) => categorical(name, codes),
+            Real(most) => Column { missing_above: *most, ..Column::new(*name, Kind::Numeric) },
+        };
+        schema.features.push(Column { cost: Some(*cost), ..column });
     }
     let glucose = rows.column(GLUCOSE)?;
     let names = schema.features.iter().map(|feature| feature.name.clone());

@@ -314,6 +314,7 @@ fn fit_field(
             column.name
         )))
     };
+    let constant = is_constant(raw);
     if present.is_empty() {
         return tells_nothing("has no value in any training row".into());
     }
@@ -336,8 +337,8 @@ fn fit_field(
             let mut values: Vec<f64> = present.iter().map(|&row| cells[row as usize].into()).collect();
             values.sort_by(f64::total_cmp);
             let seen = [values[0], values[values.len() - 1]];
-            if seen[0] == seen[1] && !some_missing {
-                return tells_nothing(format!("is {} in every training row", seen[0]));
+            if constant {
+                return tells_nothing(format!("is {} in every row", seen[0]));
             }
             let [low, high] = schema.preprocessing.winsorize.map(|q| quantile(&values, q));
             // A column that is nearly always the same must not be clipped to that.
@@ -354,9 +355,9 @@ fn fit_field(
         Raw::Words { words, cells, .. } => {
             let mut counts = vec![0usize; words.len()];
             present.iter().for_each(|&row| counts[cells[row as usize] as usize] += 1);
-            if counts.iter().filter(|&&count| count > 0).count() < 2 && !some_missing {
+            if constant {
                 let word = counts.iter().position(|&count| count > 0).map_or("", |at| &words[at]);
-                return tells_nothing(format!("is `{word}` in every training row"));
+                return tells_nothing(format!("is `{word}` in every row"));
             }
             if column.kind == Kind::Categorical {
                 // Listed values all get a column; others only if a training row has them.
@@ -390,6 +391,15 @@ fn fit_field(
         normalize(0.0, 1.0);
     }
     Ok(Field { name: column.name.clone(), unit: column.unit.clone(), code, flag })
+}
+
+/// Whether all rows have the same value. A column that is so in the training rows only is useless, but
+/// another split of the rows may change that.
+fn is_constant(raw: &Raw) -> bool {
+    match raw {
+        Raw::Numbers(cells) => cells.iter().all(|cell| *cell == cells[0]),
+        Raw::Words { cells, .. } => cells.iter().all(|&cell| cell == cells[0] && cell != NONE),
+    }
 }
 
 /// A quantile of sorted values, between neighbours in proportion.
