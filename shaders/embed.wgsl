@@ -1,7 +1,8 @@
 // First layer under hard masks. Acquiring feature j adds its columns' weight rows, times their
 // values, and its mask's row to the pre-activation, so step t + 1 is step t plus one feature:
 // the cost of a step does not depend on how many features there are.
-//   a_0 = b,  a_t = a_{t−1} + Σ_{columns i of j_{t−1}} x_i W_i + W_{columns + j_{t−1}},  h_t = relu(a_t)
+//   a_0 = b + Σ_{columns i known from the start} x_i W_i,
+//   a_t = a_{t−1} + Σ_{columns i of j_{t−1}} x_i W_i + W_{columns + j_{t−1}},  h_t = relu(a_t)
 // The steps first_step .. first_step + steps are done in one call; `sum` carries a between calls.
 // With `tape`, h_t goes to its row of the tape, else to the row of the instance.
 struct Params {
@@ -42,6 +43,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     for (var t = p.first_step; t < p.first_step + p.steps; t++) {
         if (t == 0u) {
             a = weights[p.bias / 4u + unit4];
+            for (var i = known_start(); i < known_end(); i++) {
+                let column = groups[i];
+                a += x[row * p.x_pitch + column] * weights[weight4 + column * pitch4];
+            }
         } else {
             let feature = path[(t - 1u) * p.rows + row];
             if (feature < p.features) {

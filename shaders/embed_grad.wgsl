@@ -1,7 +1,8 @@
 // First layer's weight gradient under hard masks. A feature acquired at step τ is in the input from
 // step τ + 1 on, so with the suffix sums D (embed_suffix)
 //   ∂W_i = Σ_b x_{b,i} D_{b,τ_b+1},   ∂W_{columns + j} = Σ_b D_{b,τ_b+1},   ∂b = Σ_b D_{b,0}
-// over the instances b that acquired the feature early enough. One thread sums four units of one
+// over the instances b that acquired the feature early enough; a column that is known from the start has
+// D_{b,0} for D_{b,τ_b+1}. One thread sums four units of one
 // row, over the instances in order: no atomics, the same bits every time.
 struct Params {
     rows: u32,
@@ -45,10 +46,15 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         } else {
             feature = i - p.columns;
         }
+        let known = feature == p.features;
         for (var row = 0u; row < p.rows; row++) {
-            let step = when[row * p.features + feature];
-            if (step < p.steps - 1u) {
-                let value = suffix[((step + 1u) * p.rows + row) * pitch4 + unit4];
+            var from_step = 0u;
+            if (!known) {
+                // Never acquired: 2³² − 1, which must not wrap around to 0.
+                from_step = min(when[row * p.features + feature], p.steps) + 1u;
+            }
+            if (from_step < p.steps) {
+                let value = suffix[(from_step * p.rows + row) * pitch4 + unit4];
                 if (is_column) {
                     total += x[row * p.x_pitch + i] * value;
                 } else {

@@ -1,5 +1,6 @@
 // The networks' dense input for relaxed masks: the columns times their feature's mask, then the
-// mask itself; zeros up to the pitch. `nothing_seen`: the mask is zero, whatever the tape says.
+// mask itself; zeros up to the pitch. `nothing_seen`: the mask is zero, whatever the tape says. Columns
+// that are known from the start have no mask.
 struct Params {
     rows: u32,
     step: u32,
@@ -26,8 +27,13 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let tape_row = p.step * p.rows + row;
     let mask = soft_at(tape_row, p.relax_pitch);
     var value = 0.0;
-    if (p.nothing_seen == 0u && i < p.columns) {
-        value = x[row * p.x_pitch + i] * relax[mask + feature_of(i)];
+    if (i < p.columns) {
+        let feature = feature_of(i);
+        if (feature == p.features) {
+            value = x[row * p.x_pitch + i];
+        } else if (p.nothing_seen == 0u) {
+            value = x[row * p.x_pitch + i] * relax[mask + feature];
+        }
     } else if (p.nothing_seen == 0u && i < p.columns + p.features) {
         value = relax[mask + i - p.columns];
     }

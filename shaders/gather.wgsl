@@ -1,7 +1,5 @@
-// Copies the batch's rows out of the data set: row r is instance `first + r` of the batch.
-// Shuffled, the batch is the clock's, and each instance has as many rows one after the other as the
-// clock says; in order, the chunk of the split is, and rows past its end
-// get no label and count for nothing.
+// Copies the batch's rows out of the data set: row r is instance `first + r` of the batch, which lies
+// where lib/place.wgsl says. A row that is not there gets no label and counts for nothing.
 struct Params {
     rows: u32,
     columns: u32,
@@ -26,23 +24,13 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (column >= p.pitch || row >= p.rows) {
         return;
     }
-    var position = p.first + row;
-    var there = true;
-    if (p.shuffled != 0u) {
-        let twins = max(clock[CLOCK_TWINS], 1u);
-        position = clock[BATCH] * ((p.batch + twins - 1u) / twins) + position / twins;
-        position = shuffled_index(position, p.split_len);
-    } else {
-        position += clock[CHUNK] * p.batch;
-        there = position < p.split_len;
-    }
-    let source = p.split_start + select(0u, position, there);
+    let at = place(row);
     var value = 0.0;
-    if (there && column < p.columns) {
-        value = data_x[source * p.columns + column];
+    if (at.there && column < p.columns) {
+        value = data_x[at.source * p.columns + column];
     }
     x[row * p.pitch + column] = value;
     if (column == 0u) {
-        y[row] = select(NO_LABEL, data_y[source], there);
+        y[row] = select(NO_LABEL, data_y[at.source], at.there);
     }
 }

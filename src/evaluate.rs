@@ -6,7 +6,9 @@ use crate::error::Result;
 use crate::model::Model;
 use crate::nmppg::{Config, Stepper, Which};
 use crate::problem::Problem;
-use serde::Serialize;
+use crate::session::Step;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// The greedy policy's way through each instance of a split.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +26,7 @@ pub struct Traces {
 }
 
 /// A split's results in numbers: means over its instances.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Loss plus α times cost.
     pub objective: f64,
@@ -134,6 +136,66 @@ pub fn traces_blocking(engine: &Engine, model: &Model, rows: &Split) -> Result<T
     let mut stepper = Stepper::new(engine, &data, config)?;
     stepper.set_weights(&model.policy(), &model.predictor());
     stepper.traces_blocking(Which::Train)
+}
+
+/// What a model does with the rows of a split, asked through one by one, and what it believes at the end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcomes {
+    /// The way through each instance.
+    pub traces: Traces,
+    /// Instance after instance, the probability of each class at the end.
+    pub beliefs: Vec<f32>,
+}
+
+/// Asks a model through each row of a split of its data set, on the host's cores and without a device, with
+/// a budget for each row if there is one.
+///
+/// # Errors
+/// The data set is of another problem, or a row makes the networks overflow.
+pub fn outcomes(model: &Model, data: &Dataset, which: Which, budget: f64) -> Result<Outcomes> {
+    let (problem, steps) = (model.problem(), model.steps());
+    if data.problem() != problem {
+        return Err(crate::Error::Data("the model and the table are of different problems".into()));
+    }
+    let (columns, features, classes) = (problem.columns(), problem.features().len(), problem.classes().len());
+    let split = &data.splits()[which as usize];
+    let bytes = data.images().map(|images| &images[which as usize]);
+    let one = |instance: usize| -> Result<(Vec<u32>, Vec<f32>)> {
+        let at = instance * columns;
+        let divided: Vec<f32>;
+        let row = match bytes {
+            Some(bytes) => {
+                let divisor = data.divisor().unwrap_or(1) as f32;
+                divided = bytes[at..][..columns].iter().map(|&byte| f32::from(byte) / divisor).collect();
+                &divided[..]
+            }
+            None => &split.x[at..][..columns],
+        };
+        let mut session = model.session().with_budget(budget)?;
+        if problem.known_columns() > 0 {
+            session.give_input(row)?;
+        }
+        let mut path = Vec::with_capacity(steps);
+        while let Step::Acquire(feature) = session.next() {
+            session.observe_input(feature, row)?;
+            path.push(feature as u32);
+        }
+        path.resize(steps, features as u32);
+        Ok((path, session.predict().to_vec()))
+    };
+    let all = (0..split.y.len()).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
+    let mut traces = Traces { features, steps, path: vec![], guess: vec![], loss: vec![] };
+    let mut beliefs = Vec::with_capacity(all.len() * classes);
+    for ((path, belief), &label) in all.into_iter().zip(&split.y) {
+        traces.path.extend(path);
+        let best =
+            (0..classes).fold(0, |best, class| if belief[class] > belief[best] { class } else { best });
+        traces.guess.push(best as u32);
+        let weight = problem.class_weights()[label as usize] as f32;
+        traces.loss.push(-weight * belief[label as usize].max(f32::MIN_POSITIVE).ln());
+        beliefs.extend(belief);
+    }
+    Ok(Outcomes { traces, beliefs })
 }
 
 #[cfg(test)]

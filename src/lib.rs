@@ -29,7 +29,10 @@
 //! ```
 #![deny(missing_docs)]
 
+pub mod baseline;
 pub mod data;
+pub mod digest;
+pub mod encoding;
 pub mod engine;
 mod error;
 pub mod evaluate;
@@ -41,8 +44,10 @@ pub mod nn;
 mod problem;
 #[cfg(feature = "report")]
 pub mod report;
+pub mod run;
 mod session;
 
+pub use encoding::Encoding;
 pub use engine::Engine;
 pub use error::{Error, Result};
 pub use methods::nmppg;

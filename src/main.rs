@@ -3,34 +3,50 @@
 
 mod commands;
 
-use clap::{Parser, Subcommand};
-use commands::{Failure, info};
+use clap::{CommandFactory, Parser, Subcommand};
+use commands::{Failure, Talk, ask, completions, data, eval, info, init, report, train};
 use std::io::Write;
 use std::process::ExitCode;
 
 /// Learns which measurement to ask for next, and when to stop asking.
 #[derive(Parser)]
-#[command(version, about, after_help = HELP)]
+#[command(name = "querent", version, about, after_help = HELP)]
 struct Args {
     /// Say more about what is done, on standard error.
     #[arg(long, short, global = true)]
     verbose: bool,
+    /// Say nothing but results and errors.
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    Init(init::Args),
+    Train(train::Args),
+    Eval(eval::Args),
+    Ask(ask::Args),
+    Report(report::Args),
+    Data(data::Args),
     Info(info::Args),
+    Completions(completions::Args),
 }
 
 const HELP: &str = "\
 Examples:
-  querent info                      what this machine offers, and how fast it trains
-  querent help info                 what else `info` can do
+  querent init clinic.csv --target diagnosis           looks at a table, writes problem.toml; put prices in
+  querent train problem.toml --alpha 0.05              learns what to ask, leaves runs/NAME
+  querent ask runs/NAME/model.safetensors              asks you about one case
+  querent report runs/NAME                             draws the run as one HTML page
+  querent eval runs/NAME/model.safetensors new.csv     how it does on other rows
+  querent data list                                    data sets that can be trained on by name
+  querent info                                         what this machine offers, and how fast it trains
+  querent help train                                   all about a command
 
 Results go to standard output, everything else to standard error. The exit code is 0 if all went
-well and 2 if something was wrong with the arguments, a file or a device.
+well and 2 if something was wrong with the arguments, a file or a device, or if it was interrupted.
 RUST_LOG sets the log level in more detail than --verbose.";
 
 /// What goes wrong ends with this.
@@ -38,13 +54,25 @@ const WRONG: u8 = 2;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let level = if args.verbose { "info" } else { "warn" };
+    let level = match (args.verbose, args.quiet) {
+        (true, _) => "info",
+        (_, true) => "error",
+        _ => "warn",
+    };
+    let talk = if args.quiet { Talk::Quiet } else { Talk::Plain };
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(level))
         .format_timestamp(None)
         .init();
     let mut out = std::io::stdout().lock();
     let done = match args.command {
+        Command::Init(args) => init::run(&args, talk, &mut out),
+        Command::Train(args) => train::run(&args, talk, &mut out),
+        Command::Eval(args) => eval::run(&args, talk, &mut out),
+        Command::Ask(args) => ask::run(&args, talk, &mut out),
+        Command::Report(args) => report::run(&args, talk, &mut out),
+        Command::Data(args) => data::run(&args, talk, &mut out),
         Command::Info(args) => info::run(&args, &mut out),
+        Command::Completions(args) => completions::run(&args, Args::command(), &mut out),
     };
     match done.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,

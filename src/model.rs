@@ -1,6 +1,7 @@
 //! What training gives and deployment needs, in memory and in one file.
 
 use crate::data::Normalization;
+use crate::encoding::Encoding;
 use crate::engine::groups::{self, Groups};
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
@@ -17,6 +18,9 @@ use std::path::Path;
 /// What the file says it is.
 const FORMAT: &str = "querent model 1";
 
+/// Columns known from the start, at most: a damaged file must not ask for all memory.
+const MOST_KNOWN: usize = 1 << 20;
+
 /// The networks' names in the file.
 const NETWORKS: [&str; 2] = ["policy", "predictor"];
 
@@ -28,7 +32,8 @@ const NETWORKS: [&str; 2] = ["policy", "predictor"];
 /// A safetensors file: `policy.{0,1,2}.weight` (`[outputs, inputs]`, as PyTorch's linear layers),
 /// `policy.{0,1,2}.bias` and the same for `predictor`, all f32. Its metadata has three entries: `format`
 /// (`querent model 1`), `querent` (the version that trained it), and `model`, a JSON text like this, with
-/// the settings under `config` and an entry for each epoch under `history`:
+/// the settings under `config`, an entry for each epoch under `history`, and, for a model of a table, an
+/// [`Encoding`] under `encoding`:
 ///
 /// ```json
 /// {
@@ -57,6 +62,7 @@ pub struct Model {
     groups: Vec<u32>,
     policy: Network,
     predictor: Network,
+    encoding: Option<Encoding>,
 }
 
 /// A network's weights as a session reads them: `[input][output]`, so that a feature's rows of the first
@@ -76,6 +82,8 @@ struct Description {
     horizon: usize,
     config: Config,
     history: Vec<Epoch>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encoding: Option<Encoding>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -84,6 +92,13 @@ struct ProblemDescription {
     features: Vec<FeatureDescription>,
     classes: Vec<String>,
     class_weights: Vec<f64>,
+    /// How many columns are known from the start, after those of the features.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    known_columns: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -125,6 +140,7 @@ impl Model {
             normalization,
             config,
             history,
+            encoding: None,
         };
         // Finite weights may still add up to something infinite.
         if !model.session().is_finite() {
@@ -133,6 +149,22 @@ impl Model {
             ));
         }
         Ok(model)
+    }
+
+    /// The same model with how the cells of its table become columns: it can then be asked in the table's
+    /// own words and units.
+    ///
+    /// # Errors
+    /// The encoding does not make the problem's columns.
+    pub fn with_encoding(mut self, encoding: Encoding) -> Result<Self> {
+        encoding.check(&self.problem)?;
+        self.encoding = Some(encoding);
+        Ok(self)
+    }
+
+    /// How the cells of its table become columns; `None` if it was trained on numbers as they are.
+    pub fn encoding(&self) -> Option<&Encoding> {
+        self.encoding.as_ref()
     }
 
     /// Asks one instance through. See [`Session`].
@@ -190,6 +222,12 @@ impl Model {
         Groups::new(&self.groups, features as u32, columns as u32).columns_of(feature)
     }
 
+    /// The columns that are known from the start.
+    pub(crate) fn known_columns(&self) -> &[u32] {
+        let (features, columns) = (self.problem.features().len(), self.problem.columns());
+        Groups::new(&self.groups, features as u32, columns as u32).known()
+    }
+
     fn description(&self) -> Description {
         let features =
             self.problem.features().iter().enumerate().map(|(index, feature)| FeatureDescription {
@@ -202,11 +240,13 @@ impl Model {
                 features: features.collect(),
                 classes: self.problem.classes().to_vec(),
                 class_weights: self.problem.class_weights().to_vec(),
+                known_columns: self.problem.known_columns(),
             },
             normalization: self.normalization.clone(),
             horizon: self.steps,
             config: self.config.clone(),
             history: self.history.clone(),
+            encoding: self.encoding.clone(),
         }
     }
 
@@ -249,14 +289,18 @@ impl Model {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
-        Self::read(&bytes).map_err(|error| match error {
+        Self::from_bytes(&bytes).map_err(|error| match error {
             // What `read` itself complains about needs no other name than the file's.
             Error::Config(what) | Error::Problem(what) => Error::file(path, what),
             other => Error::file(path, other.to_string()),
         })
     }
 
-    fn read(bytes: &[u8]) -> Result<Self> {
+    /// Reads a model from the bytes of its file.
+    ///
+    /// # Errors
+    /// As [`Model::load`], without the file's name.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let cut = |error: safetensors::SafeTensorError| {
             Error::Config(format!("not a model of querent, or cut off: {error}"))
         };
@@ -276,7 +320,7 @@ impl Model {
         let description: Description = serde_json::from_str(text("model")?).map_err(|error| {
             Error::Config(format!("the model's metadata `model` cannot be read: {error}"))
         })?;
-        let Description { problem, normalization, horizon, config, history } = description;
+        let Description { problem, normalization, horizon, config, history, encoding } = description;
         let problem = problem.problem()?;
         let features = problem.features().len();
         if horizon == 0 || horizon > features {
@@ -306,6 +350,10 @@ impl Model {
         let predictor = networks.pop().unwrap_or_default();
         let policy = networks.pop().unwrap_or_default();
         let model = Self::new(problem, normalization, config, policy, predictor, history)?;
+        let model = match encoding {
+            Some(encoding) => model.with_encoding(encoding)?,
+            None => model,
+        };
         Ok(Self { steps: horizon, version, ..model })
     }
 }
@@ -338,7 +386,14 @@ impl ProblemDescription {
         // As many places as columns, none taken twice: all are taken.
         let group_of_column = group_of_column.into_iter().flatten().collect();
         let features = self.features.into_iter().map(|f| Feature { name: f.name, cost: f.cost }).collect();
-        Problem::new(features, group_of_column, self.classes)?.with_class_weights(self.class_weights)
+        let problem = Problem::new(features, group_of_column, self.classes)?;
+        if self.known_columns > MOST_KNOWN {
+            return fail(format!(
+                "{} columns are known from the start, at most {MOST_KNOWN} can be",
+                self.known_columns
+            ));
+        }
+        problem.with_known_columns(self.known_columns).with_class_weights(self.class_weights)
     }
 }
 

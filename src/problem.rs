@@ -113,12 +113,27 @@ impl Problem {
         Ok(self)
     }
 
+    /// Adds columns that are known from the start: so many, after all others. They are part of every row
+    /// and of what both networks read, but nothing that could be asked for.
+    pub fn with_known_columns(mut self, columns: usize) -> Self {
+        let nobody = self.features.len() as u32;
+        self.group_of_column.extend(std::iter::repeat_n(nobody, columns));
+        self
+    }
+
+    /// How many columns are known from the start; they are the last ones.
+    pub fn known_columns(&self) -> usize {
+        let nobody = self.features.len() as u32;
+        self.group_of_column.iter().rev().take_while(|&&group| group == nobody).count()
+    }
+
     /// The features, in the order of their indices.
     pub fn features(&self) -> &[Feature] {
         &self.features
     }
 
-    /// For each column of the table, the feature that reveals it.
+    /// For each column of the table, the feature that reveals it; as many as there are features for a
+    /// column that is known from the start.
     pub fn group_of_column(&self) -> &[u32] {
         &self.group_of_column
     }

@@ -4,6 +4,7 @@
 //! the weight, and nothing else changes. All buffers are made with the session: observing, asking,
 //! predicting and starting over allocate nothing.
 
+use crate::encoding::{Encoding, Notice};
 use crate::error::{Error, Result};
 use crate::model::{Model, Network};
 use crate::nn::{Layer, pitch};
@@ -98,6 +99,16 @@ impl<V: Values + ?Sized> Values for &V {
     }
 }
 
+/// A feature's name in a complaint, put into words only if there is one.
+#[derive(Clone, Copy)]
+struct Whose<'m>(&'m Model, usize);
+
+impl std::fmt::Display for Whose<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "feature {} (`{}`)", self.1, self.0.problem().features()[self.1].name)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Open,
@@ -152,6 +163,8 @@ pub struct Session<'m> {
     /// Probabilities of the classes: with nothing seen, then after each answer.
     beliefs: Vec<f32>,
     records: Vec<Record>,
+    /// Whether what is known from the start has been given.
+    given: bool,
 }
 
 impl<'m> Session<'m> {
@@ -173,6 +186,7 @@ impl<'m> Session<'m> {
             beliefs: Vec::with_capacity((features + 1) * problem.classes().len()),
             // Each feature is seen at most once, and may have been unavailable before.
             records: Vec::with_capacity(2 * features),
+            given: false,
         };
         session.reset();
         session
@@ -195,6 +209,7 @@ impl<'m> Session<'m> {
     pub fn reset(&mut self) {
         self.spent = 0.0;
         self.acquired = 0;
+        self.given = false;
         self.status.fill(Status::Open);
         self.values.clear();
         self.beliefs.clear();
@@ -267,6 +282,58 @@ impl<'m> Session<'m> {
     /// As [`Session::observe`].
     pub fn known(&mut self, feature: usize, value: impl Values) -> Result<()> {
         self.take(feature, value.values(), Answer::Known)
+    }
+
+    /// Takes a feature's cells as its table has them: words, or numbers in the table's units, one for each of
+    /// the feature's fields ([`Model::encoding`]). What is odd about each is told.
+    ///
+    /// # Errors
+    /// The model has no encoding, a cell is not of its field's kind, or as [`Session::observe`]. Nothing
+    /// has changed then.
+    pub fn tell(&mut self, feature: usize, cells: &[&str]) -> Result<Vec<Notice>> {
+        self.check(feature)?;
+        let encoding = self.encoding()?;
+        let (values, notices) = encoding.encode(&encoding.features[feature], cells)?;
+        self.observe(feature, values)?;
+        Ok(notices)
+    }
+
+    /// Takes the cells of what is known from the start, as the table has them.
+    ///
+    /// # Errors
+    /// As [`Session::tell`] and [`Session::given`].
+    pub fn tell_given(&mut self, cells: &[&str]) -> Result<Vec<Notice>> {
+        let encoding = self.encoding()?;
+        let (values, notices) = encoding.encode(&encoding.known, cells)?;
+        self.given(values)?;
+        Ok(notices)
+    }
+
+    fn encoding(&self) -> Result<&'m Encoding> {
+        self.model.encoding().ok_or_else(|| {
+            Error::Data("the model was not trained on a table of cells: it takes numbers only".into())
+        })
+    }
+
+    /// Takes what is known from the start: the values of all the columns that are
+    /// ([`Problem::known_columns`](crate::Problem::known_columns)), in the user's units. Until then the
+    /// networks read them as zero, after normalization.
+    ///
+    /// # Errors
+    /// It was given before, something was asked already, there are too many or too few values, or one is
+    /// not finite or so large that the networks' outputs overflow. Nothing has changed then.
+    pub fn given(&mut self, values: impl Values) -> Result<()> {
+        let (model, values) = (self.model, values.values());
+        let columns = model.known_columns();
+        if self.given || !self.records.is_empty() {
+            return Err(Error::Data("what is known from the start is to be given once, at the start".into()));
+        }
+        self.normalize("what is known from the start", columns, values)?;
+        self.apply("what is known from the start", None, columns, values)?;
+        self.given = true;
+        self.beliefs.clear();
+        self.believe();
+        Ok(())
     }
 
     /// Says that a feature cannot be had: it is not asked for any more. Should it turn up after all, it
@@ -366,56 +433,98 @@ impl<'m> Session<'m> {
     }
 
     fn describe(&self, feature: usize) -> String {
-        format!("feature {feature} (`{}`)", self.model.problem().features()[feature].name)
+        Whose(self.model, feature).to_string()
     }
 
     fn take(&mut self, feature: usize, values: &[f32], answer: Answer) -> Result<()> {
         self.check(feature)?;
         let model = self.model;
         let columns = model.columns_of(feature);
-        if values.len() != columns.len() {
-            return Err(Error::Data(format!(
-                "{} has {} value(s), but {} were given",
-                self.describe(feature),
-                columns.len(),
-                values.len()
-            )));
-        }
-        let normalization = model.normalization();
+        let whose = Whose(model, feature);
+        self.normalize(whose, columns, values)?;
+        self.apply(whose, Some(feature), columns, values)?;
+        self.accept(feature, answer, values);
+        Ok(())
+    }
+
+    /// Observes a feature whose values are normalized already: `row` has all columns of an instance.
+    pub(crate) fn observe_input(&mut self, feature: usize, row: &[f32]) -> Result<()> {
+        self.check(feature)?;
+        let columns = self.model.columns_of(feature);
         self.inputs.clear();
-        for (&value, &column) in values.iter().zip(columns) {
-            let input = (value - normalization.mean[column as usize]) / normalization.scale[column as usize];
-            if !input.is_finite() {
-                return Err(Error::Data(format!(
-                    "{}: the value of column {column} is {value}, {}",
-                    self.describe(feature),
-                    if value.is_finite() { "too large to be normalized" } else { "not a finite number" }
-                )));
-            }
-            self.inputs.push(input);
-        }
-        self.add(feature, columns);
-        self.evaluate();
-        if !self.is_finite() {
-            self.policy.undo();
-            self.predictor.undo();
-            self.evaluate();
-            return Err(Error::Data(format!(
-                "{}: with the value {values:?} the networks' outputs overflow",
-                self.describe(feature)
-            )));
-        }
+        self.inputs.extend(columns.iter().map(|&column| row[column as usize]));
+        self.apply(Whose(self.model, feature), Some(feature), columns, &[])?;
+        self.accept(feature, Answer::Asked, &[]);
+        Ok(())
+    }
+
+    /// As [`Session::given`], with values that are normalized already.
+    pub(crate) fn give_input(&mut self, row: &[f32]) -> Result<()> {
+        let columns = self.model.known_columns();
+        self.inputs.clear();
+        self.inputs.extend(columns.iter().map(|&column| row[column as usize]));
+        self.apply("what is known from the start", None, columns, &[])?;
+        self.given = true;
+        self.beliefs.clear();
+        self.believe();
+        Ok(())
+    }
+
+    /// A feature's values are with the networks: notes what it cost and what is believed now.
+    fn accept(&mut self, feature: usize, answer: Answer, values: &[f32]) {
         self.status[feature] = Status::Seen;
         let mut cost = 0.0;
         if answer != Answer::Known {
-            cost = model.problem().features()[feature].cost;
+            cost = self.model.problem().features()[feature].cost;
             self.spent += cost;
             self.acquired += 1;
         }
         self.values.extend_from_slice(values);
         self.believe();
         self.record(feature, answer, cost);
+    }
+
+    /// Puts the normalized values of columns into `inputs`.
+    fn normalize(&mut self, whose: impl std::fmt::Display, columns: &[u32], values: &[f32]) -> Result<()> {
+        if values.len() != columns.len() {
+            return Err(Error::Data(format!(
+                "{whose} has {} value(s), but {} were given",
+                columns.len(),
+                values.len()
+            )));
+        }
+        let normalization = self.model.normalization();
+        self.inputs.clear();
+        for (&value, &column) in values.iter().zip(columns) {
+            let input = (value - normalization.mean[column as usize]) / normalization.scale[column as usize];
+            if !input.is_finite() {
+                return Err(Error::Data(format!(
+                    "{whose}: the value of column {column} is {value}, {}",
+                    if value.is_finite() { "too large to be normalized" } else { "not a finite number" }
+                )));
+            }
+            self.inputs.push(input);
+        }
         Ok(())
+    }
+
+    /// Adds the normalized values to both networks, unless their outputs would overflow.
+    fn apply(
+        &mut self,
+        whose: impl std::fmt::Display,
+        feature: Option<usize>,
+        columns: &[u32],
+        values: &[f32],
+    ) -> Result<()> {
+        self.add(feature, columns);
+        self.evaluate();
+        if self.is_finite() {
+            return Ok(());
+        }
+        self.policy.undo();
+        self.predictor.undo();
+        self.evaluate();
+        Err(Error::Data(format!("{whose}: with the value {values:?} the networks' outputs overflow")))
     }
 
     fn record(&mut self, feature: usize, answer: Answer, cost: f64) {
@@ -423,9 +532,9 @@ impl<'m> Session<'m> {
         self.records.push(Record { feature, answer, cost, values: self.values.len(), belief });
     }
 
-    /// Adds a feature's rows to the running sums of both networks.
-    fn add(&mut self, feature: usize, columns: &[u32]) {
-        let mask = self.model.problem().columns() + feature;
+    /// Adds the rows of columns, and of a feature's mask, to the running sums of both networks.
+    fn add(&mut self, feature: Option<usize>, columns: &[u32]) {
+        let mask = feature.map(|feature| self.model.problem().columns() + feature);
         let inputs = &self.inputs;
         let [policy, predictor] = self.model.networks();
         for (network, activations) in [(policy, &mut self.policy), (predictor, &mut self.predictor)] {
@@ -502,7 +611,7 @@ struct Add<'a> {
     activations: &'a mut Activations,
     columns: &'a [u32],
     inputs: &'a [f32],
-    mask: usize,
+    mask: Option<usize>,
 }
 
 impl pulp::WithSimd for Add<'_> {
@@ -518,8 +627,10 @@ impl pulp::WithSimd for Add<'_> {
                 *sum += input * weight;
             }
         }
-        for (sum, &weight) in sum.iter_mut().zip(&weight[self.mask * len..][..len]) {
-            *sum += weight;
+        if let Some(mask) = self.mask {
+            for (sum, &weight) in sum.iter_mut().zip(&weight[mask * len..][..len]) {
+                *sum += weight;
+            }
         }
     }
 }

@@ -140,8 +140,9 @@ fn linear_layers() {
 /// that stops early and one that acquires everything.
 #[test]
 fn first_layer_under_hard_masks() {
-    let group_of_column = [1u32, 0, 2, 1, 1];
-    let (rows, steps, columns, features, hidden) = (3usize, 3usize, 5usize, 3usize, 6usize);
+    // Column 2 is known from the start.
+    let group_of_column = [1u32, 0, 3, 2, 1, 1];
+    let (rows, steps, columns, features, hidden) = (3usize, 3usize, 6usize, 3usize, 6usize);
     let (xp, hp) = (querent::nn::pitch(columns), querent::nn::pitch(hidden));
     let mlp = querent::nn::Mlp::new(columns + features, [hidden, 1], 1);
     let layer = mlp.layers[0];

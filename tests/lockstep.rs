@@ -39,6 +39,8 @@ struct Shape {
     scale: f64,
     /// Everything that the published method has not, with this share of the score-function gradient.
     options: Option<f64>,
+    /// The data are bytes.
+    bytes: bool,
 }
 
 const PLAIN: Shape = Shape {
@@ -52,6 +54,7 @@ const PLAIN: Shape = Shape {
     dropout: 0.3,
     scale: 1.0,
     options: None,
+    bytes: false,
 };
 
 impl Shape {
@@ -72,7 +75,8 @@ impl Shape {
 
 impl Pair {
     fn new(engine: &Engine, shape: &Shape) -> Self {
-        let data = rig::toy(shape.features, shape.rows);
+        let make = if shape.bytes { rig::toy_of_bytes } else { rig::toy };
+        let data = make(shape.features, shape.rows);
         let config = Config {
             alpha: 0.1,
             horizon: Some(shape.steps),
@@ -162,6 +166,7 @@ fn every_call_agrees_on_every_shape() {
         Shape { name: "d 130", features: 130, rows: 9, steps: 4, hidden: 12, ..PLAIN },
         Shape { name: "soft", rollout: soft, ..PLAIN },
         Shape { name: "soft, cold, no dropout", rollout: soft, tau_soft: 0.02, dropout: 0.0, ..PLAIN },
+        Shape { name: "bytes", bytes: true, rows: 7, hidden: 8, ..PLAIN },
         Shape { name: "extreme logits", scale: 40.0, tau_soft: 0.02, ..PLAIN },
     ];
     let mut worst: BTreeMap<&str, (f64, String)> = BTreeMap::new();

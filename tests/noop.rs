@@ -93,6 +93,16 @@ fn table(problem: Problem, rows: [usize; 3]) -> Dataset {
     Dataset::new(problem, train, validation, test).expect("a valid table")
 }
 
+/// The same of bytes.
+fn bytes(problem: Problem, rows: [usize; 3]) -> Dataset {
+    let (columns, classes) = (problem.columns(), problem.classes().len() as u32);
+    let splits = rows.map(|rows| {
+        let x = (0..rows * columns).map(|i| (i % 251) as u8).collect();
+        (x, (0..rows as u32).map(|row| row % classes).collect())
+    });
+    Dataset::of_bytes(problem, splits).expect("a valid table")
+}
+
 /// One column a feature.
 fn plain(features: usize, classes: usize) -> Problem {
     Problem::ungrouped(&vec![1.0; features], classes).expect("a valid problem")
@@ -137,6 +147,8 @@ fn odd_shapes() -> Vec<Shape> {
         shape("four different widths", table(plain(6, 5), [64, 8, 8]), widths([7, 65], [9, 3])),
         shape("d = 130", table(plain(130, 3), [140, 20, 20]), Config { batch: 131, ..narrow() }),
         shape("groups", table(grouped(9, 4), [50, 6, 6]), Config { horizon: Some(4), ..narrow() }),
+        shape("known columns", table(grouped(4, 3).with_known_columns(3), [50, 6, 6]), narrow()),
+        shape("bytes", bytes(grouped(3, 2), [33, 5, 5]), narrow()),
         shape("more than a chunk to evaluate", table(plain(3, 2), [1500, 1025, 1]), narrow()),
     ]
 }
@@ -234,6 +246,17 @@ fn a_table_beyond_the_limit_is_named() {
         }
         other => panic!("expected a limit, got {other:?}"),
     }
+    assert!(host.errors().is_empty(), "{:?}", host.errors());
+}
+
+/// As many images as MNIST has fit at default limits, because they stay bytes.
+#[test]
+fn seventy_thousand_images_are_valid_at_default_limits() {
+    let host = Host::default_limits();
+    let data = bytes(plain(784, 10), [50_000, 10_000, 10_000]);
+    let trainer = Stepper::new(&host.engine, &data, widths([8, 8], [8, 8])).unwrap_or_else(|e| panic!("{e}"));
+    let held = trainer.program().plan().find("data.x").expect("declared");
+    assert_eq!(trainer.program().plan().buffer(held).len * 4, 70_000 * 784);
     assert!(host.errors().is_empty(), "{:?}", host.errors());
 }
 

@@ -475,3 +475,41 @@ fn parts_of_a_path() {
         }
     }
 }
+
+/// Bytes, four to a word and rows without a gap, come out divided and in the same order as reals do.
+#[test]
+fn bytes_are_gathered_as_reals_are() {
+    let problem = || querent::Problem::ungrouped(&[1.0; 3], 2).expect("valid");
+    let rows = 37usize;
+    let bytes: Vec<u8> = (0..rows * 3).map(|i| (i * 89 % 256) as u8).collect();
+    let labels: Vec<u32> = (0..rows as u32).map(|row| row % 2).collect();
+    let none = || (Vec::new(), Vec::new());
+    let few = || (bytes[..15].to_vec(), labels[..5].to_vec());
+    let as_bytes =
+        querent::data::Dataset::of_bytes(problem(), [(bytes.clone(), labels.clone()), few(), none()]);
+    let split = |(x, y): (Vec<u8>, Vec<u32>)| querent::data::Split {
+        x: x.into_iter().map(|byte| f32::from(byte) / 255.0).collect(),
+        y,
+    };
+    let as_reals = querent::data::Dataset::new(
+        problem(),
+        split((bytes.clone(), labels.clone())),
+        split(few()),
+        split(none()),
+    );
+    let config = querent::nmppg::Config {
+        batch: 8,
+        policy_hidden: [4, 4],
+        predictor_hidden: [4, 4],
+        ..querent::nmppg::Config::new(0.01)
+    };
+    let weights = |data: querent::data::Dataset| {
+        let mut stepper =
+            querent::nmppg::Stepper::new(&querent::Engine::cpu(), &data, config.clone()).expect("fits");
+        stepper.steps(20);
+        let metrics = stepper.metrics_blocking().expect("finite");
+        let validation = stepper.evaluate_blocking(querent::nmppg::Which::Validation).expect("evaluates");
+        (metrics, validation)
+    };
+    assert_eq!(weights(as_bytes.expect("valid")), weights(as_reals.expect("valid")));
+}

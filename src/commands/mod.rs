@@ -1,6 +1,16 @@
 //! The subcommands of `querent`, a file each, and what they share.
 
+pub mod ask;
+pub mod completions;
+pub mod data;
+pub mod eval;
 pub mod info;
+pub mod init;
+pub mod interrupt;
+mod progress;
+pub mod report;
+mod source;
+pub mod train;
 
 use std::io::Write;
 
@@ -13,6 +23,26 @@ pub enum Failure {
     /// The results cannot be shown.
     #[error("standard output: {0}")]
     Output(#[from] std::io::Error),
+    /// Something was asked for that cannot be.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// How much is said on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Talk {
+    /// Results and errors only.
+    Quiet,
+    /// What matters.
+    Plain,
+}
+
+/// Says something on standard error, unless it is to be quiet.
+pub fn say(talk: Talk, what: impl std::fmt::Display) {
+    if talk > Talk::Quiet {
+        // Nobody listening is no reason to stop.
+        let _ = writeln!(std::io::stderr(), "{what}");
+    }
 }
 
 /// Writes rows of cells as an indented table: each column as wide as its widest cell, the first

@@ -1,6 +1,10 @@
 //! Tables to learn from.
 
+#[cfg(feature = "table")]
+pub mod catalog;
 pub mod synthetic;
+#[cfg(feature = "table")]
+pub mod table;
 
 use crate::error::{Error, Result};
 use crate::problem::Problem;
@@ -32,27 +36,8 @@ impl Normalization {
 
     /// Mean and standard deviation of the rows' columns; a constant column keeps its scale.
     pub fn of(split: &Split, columns: usize) -> Self {
-        let (mean, deviation) = Self::moments(split, columns);
+        let (mean, deviation) = moments(&split.x, columns);
         Self { mean, scale: deviation.iter().map(|&s| if s > 0.0 { s } else { 1.0 }).collect() }
-    }
-
-    /// Mean and standard deviation of the rows' columns.
-    pub(crate) fn moments(split: &Split, columns: usize) -> (Vec<f32>, Vec<f32>) {
-        let rows = split.y.len().max(1) as f64;
-        let mut sums = vec![[0.0f64; 2]; columns];
-        for row in split.x.chunks_exact(columns) {
-            for (sum, &value) in sums.iter_mut().zip(row) {
-                sum[0] += f64::from(value);
-            }
-        }
-        let means: Vec<f64> = sums.iter().map(|sum| sum[0] / rows).collect();
-        for row in split.x.chunks_exact(columns) {
-            for ((sum, &value), mean) in sums.iter_mut().zip(row).zip(&means) {
-                sum[1] += (f64::from(value) - mean).powi(2);
-            }
-        }
-        let deviation = sums.iter().map(|sum| (sum[1] / rows).sqrt() as f32).collect();
-        (means.iter().map(|&mean| mean as f32).collect(), deviation)
     }
 
     /// Normalizes rows in place.
@@ -65,6 +50,25 @@ impl Normalization {
     }
 }
 
+/// Mean and standard deviation of each column.
+fn moments<V: Copy + Into<f64>>(x: &[V], columns: usize) -> (Vec<f32>, Vec<f32>) {
+    let rows = (x.len() / columns.max(1)).max(1) as f64;
+    let mut sums = vec![[0.0f64; 2]; columns];
+    for row in x.chunks_exact(columns) {
+        for (sum, &value) in sums.iter_mut().zip(row) {
+            sum[0] += value.into();
+        }
+    }
+    let means: Vec<f64> = sums.iter().map(|sum| sum[0] / rows).collect();
+    for row in x.chunks_exact(columns) {
+        for ((sum, &value), mean) in sums.iter_mut().zip(row).zip(&means) {
+            sum[1] += (value.into() - mean).powi(2);
+        }
+    }
+    let deviations = sums.iter().map(|sum| (sum[1] / rows).sqrt() as f32).collect();
+    (means.iter().map(|&mean| mean as f32).collect(), deviations)
+}
+
 /// A fully observed table, split into training, validation and test rows, with the normalization its
 /// values have been through.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +76,12 @@ pub struct Dataset {
     problem: Problem,
     splits: [Split; 3],
     normalization: Normalization,
+    /// The rows of each split, where they are bytes.
+    images: Option<[Vec<u8>; 3]>,
 }
+
+/// What bytes are divided by.
+const BYTE: u32 = 255;
 
 /// The splits' names, in order.
 const NAMES: [&str; 3] = ["training", "validation", "test"];
@@ -92,11 +101,63 @@ impl Dataset {
             return Err(Error::Data("the training split has no rows".into()));
         }
         let normalization = Normalization::identity(problem.columns());
-        Ok(Self { problem, splits, normalization })
+        Ok(Self { problem, splits, normalization, images: None })
     }
 
-    /// The same table with every column standardized by the training rows' mean and deviation.
+    /// Checks and keeps a table of bytes, such as images: for each split the rows and their labels. They
+    /// stay bytes until they are gathered on the device, where the networks read them divided by 255. Of
+    /// [`Dataset::splits`], only the labels are there.
+    ///
+    /// # Errors
+    /// As [`Dataset::new`].
+    pub fn of_bytes(problem: Problem, splits: [(Vec<u8>, Vec<u32>); 3]) -> Result<Self> {
+        let columns = problem.columns();
+        for ((bytes, labels), name) in splits.iter().zip(NAMES) {
+            check_sizes(bytes.len(), labels, columns, name)?;
+            check_labels(&problem, labels, name)?;
+        }
+        if splits[0].1.is_empty() {
+            return Err(Error::Data("the training split has no rows".into()));
+        }
+        let normalization = Normalization { mean: vec![0.0; columns], scale: vec![BYTE as f32; columns] };
+        let [a, b, c] = splits;
+        let labels = [a.1, b.1, c.1].map(|y| Split { x: Vec::new(), y });
+        Ok(Self { problem, splits: labels, normalization, images: Some([a.0, b.0, c.0]) })
+    }
+
+    /// What the table's bytes are divided by on the device; `None` if it does not hold bytes.
+    pub fn divisor(&self) -> Option<u32> {
+        self.images.as_ref().map(|_| BYTE)
+    }
+
+    /// The bytes of each split, if it holds bytes.
+    pub fn images(&self) -> Option<&[Vec<u8>; 3]> {
+        self.images.as_ref()
+    }
+
+    /// All bytes, four to a word, the first in its lowest bits.
+    pub(crate) fn packed(&self) -> Option<Vec<u32>> {
+        let images = self.images.as_ref()?;
+        let mut words = vec![0u32; images.iter().map(Vec::len).sum::<usize>().div_ceil(4)];
+        for (index, &byte) in images.iter().flatten().enumerate() {
+            words[index / 4] |= u32::from(byte) << (8 * (index % 4));
+        }
+        Some(words)
+    }
+
+    /// The same table with a normalization that its values have been through already.
+    #[cfg(feature = "table")]
+    pub(crate) fn with_normalization(mut self, normalization: Normalization) -> Self {
+        self.normalization = normalization;
+        self
+    }
+
+    /// The same table with every column standardized by the training rows' mean and deviation. Bytes stay
+    /// as they are.
     pub fn standardized(mut self) -> Self {
+        if self.images.is_some() {
+            return self;
+        }
         let normalization = Normalization::of(&self.splits[0], self.problem.columns());
         self.splits.iter_mut().for_each(|split| normalization.apply(&mut split.x));
         // The values may have been normalized before: (v − m)/s of (x − M)/S is (x − M − m S)/(s S).
@@ -107,6 +168,15 @@ impl Dataset {
             .unzip();
         self.normalization = Normalization { mean, scale };
         self
+    }
+
+    /// The standard deviation of each column over the training rows, as the networks read it.
+    pub(crate) fn spread(&self) -> Vec<f32> {
+        let columns = self.problem.columns();
+        match &self.images {
+            None => moments(&self.splits[0].x, columns).1,
+            Some(images) => moments(&images[0], columns).1.iter().map(|s| s / BYTE as f32).collect(),
+        }
     }
 
     /// What the table's values have been through.
@@ -131,26 +201,36 @@ impl Dataset {
 }
 
 fn check(problem: &Problem, split: &Split, name: &str) -> Result<()> {
-    let (rows, columns) = (split.y.len(), problem.columns());
-    if split.x.len() != rows * columns {
-        return Err(Error::Data(format!(
-            "{name} split: {} values for {rows} rows of {columns} columns",
-            split.x.len()
-        )));
-    }
+    let columns = problem.columns();
+    check_sizes(split.x.len(), &split.y, columns, name)?;
     if let Some(at) = split.x.iter().position(|value| !value.is_finite()) {
         let (row, column) = (at / columns, at % columns);
-        let feature = &problem.features()[problem.group_of_column()[column] as usize].name;
+        let feature = problem.features().get(problem.group_of_column()[column] as usize);
+        let whose = feature.map_or("known from the start".into(), |f| format!("feature `{}`", f.name));
         return Err(Error::Data(format!(
-            "{name} split: row {row}, column {column} (feature `{feature}`) is {}, not a finite number",
+            "{name} split: row {row}, column {column} ({whose}) is {}, not a finite number",
             split.x[at]
         )));
     }
+    check_labels(problem, &split.y, name)
+}
+
+fn check_sizes(values: usize, labels: &[u32], columns: usize, name: &str) -> Result<()> {
+    let rows = labels.len();
+    if values != rows * columns {
+        return Err(Error::Data(format!(
+            "{name} split: {values} values for {rows} rows of {columns} columns"
+        )));
+    }
+    Ok(())
+}
+
+fn check_labels(problem: &Problem, labels: &[u32], name: &str) -> Result<()> {
     let classes = problem.classes().len();
-    if let Some(row) = split.y.iter().position(|&label| label as usize >= classes) {
+    if let Some(row) = labels.iter().position(|&label| label as usize >= classes) {
         return Err(Error::Data(format!(
             "{name} split: row {row} has label {}, but the classes are 0 to {}",
-            split.y[row] as i32,
+            labels[row] as i32,
             classes - 1
         )));
     }

@@ -21,7 +21,12 @@ impl<'a> Groups<'a> {
         &self.columns[self.starts[feature] as usize..self.starts[feature + 1] as usize]
     }
 
-    /// The feature of each column.
+    /// The columns that are known from the start.
+    pub fn known(&self) -> &'a [u32] {
+        &self.columns[self.starts[self.starts.len() - 1] as usize..]
+    }
+
+    /// The feature of each column; as many as there are features for what is known from the start.
     pub fn features(&self) -> &'a [u32] {
         &self.features[..self.columns.len()]
     }
@@ -29,11 +34,11 @@ impl<'a> Groups<'a> {
 
 /// The buffer's words, from the feature of each column.
 pub fn words(features: usize, group_of_column: &[u32]) -> Vec<u32> {
-    let mut starts = vec![0u32; features + 1];
+    let mut starts = vec![0u32; features + 2];
     for &group in group_of_column {
         starts[group as usize + 1] += 1;
     }
-    for i in 0..features {
+    for i in 0..=features {
         starts[i + 1] += starts[i];
     }
     let mut next = starts.clone();
@@ -42,7 +47,7 @@ pub fn words(features: usize, group_of_column: &[u32]) -> Vec<u32> {
         columns[next[group as usize] as usize] = column as u32;
         next[group as usize] += 1;
     }
-    [&starts[..], &columns, group_of_column].concat()
+    [&starts[..=features], &columns, group_of_column].concat()
 }
 
 #[cfg(test)]
@@ -58,5 +63,15 @@ mod tests {
         assert_eq!(groups.columns_of(1), [2]);
         assert_eq!(groups.columns_of(2), [0, 4]);
         assert_eq!(groups.features(), of_column);
+        assert_eq!(groups.known(), [0; 0]);
+    }
+
+    #[test]
+    fn columns_known_from_the_start_belong_to_no_feature() {
+        let words = words(2, &[2, 0, 1, 0, 2]);
+        let groups = Groups::new(&words, 2, 5);
+        assert_eq!(groups.columns_of(0), [1, 3]);
+        assert_eq!(groups.columns_of(1), [2]);
+        assert_eq!(groups.known(), [0, 4]);
     }
 }

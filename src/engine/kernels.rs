@@ -67,6 +67,7 @@ pub trait Params: Copy {
 
 const GROUPS: &str = include_str!("../../shaders/lib/groups.wgsl");
 const MATH: &str = include_str!("../../shaders/lib/math.wgsl");
+const PLACE: &str = include_str!("../../shaders/lib/place.wgsl");
 const RANDOM: &str = include_str!("../../shaders/lib/random.wgsl");
 const REDUCE: &str = include_str!("../../shaders/lib/reduce.wgsl");
 const STATE: &str = include_str!("../../shaders/lib/state.wgsl");
@@ -138,9 +139,15 @@ macro_rules! kernels {
 
 kernels! {
     /// Copies the batch's rows out of the data set, shuffled or in order.
-    Gather "gather" [STATE RANDOM TAPE]
+    Gather "gather" [STATE RANDOM TAPE PLACE]
         { rows, columns, pitch, first, batch, split_start, split_len, shuffled }
         (clock: U32 Read, data_x: F32 Read, data_y: U32 Read, x: F32 Write, y: U32 Write)
+        |p| area(p.pitch, p.rows);
+
+    /// The same out of a data set of bytes, four to a word: x = byte / divisor.
+    GatherBytes "gather_bytes" [STATE RANDOM TAPE PLACE]
+        { rows, columns, pitch, first, batch, split_start, split_len, shuffled, divisor }
+        (clock: U32 Read, data_x: U32 Read, data_y: U32 Read, x: F32 Write, y: U32 Write)
         |p| area(p.pitch, p.rows);
 
     /// Adds noise to the batch's rows.

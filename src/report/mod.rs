@@ -20,6 +20,7 @@ mod curve;
 mod dynamics;
 mod font;
 mod labels;
+mod page;
 mod paths;
 mod png;
 mod style;
@@ -27,6 +28,7 @@ mod style;
 pub use bars::{BarGroup, bars};
 pub use curve::{CurvePoint, Series, curve};
 pub use dynamics::dynamics;
+pub use page::page;
 pub use paths::{PathPanel, paths};
 
 use crate::error::{Error, Result};

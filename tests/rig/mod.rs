@@ -121,8 +121,18 @@ pub fn assert_close(what: &str, got: &[f64], expected: &[f64]) {
     );
 }
 
+/// The same problem with bytes for values.
+pub fn toy_of_bytes(features: usize, rows: usize) -> Dataset {
+    let reals = toy(features, rows);
+    let splits = reals.splits().clone().map(|split| {
+        let bytes = split.x.iter().map(|value| (value * 40.0 + 128.0) as u8).collect();
+        (bytes, split.y)
+    });
+    Dataset::of_bytes(reals.problem().clone(), splits).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// A small grouped problem with weights and costs that differ: feature i has 1 + i % 3 columns, not
-/// side by side.
+/// side by side, and two more columns are known from the start.
 pub fn toy(features: usize, rows: usize) -> Dataset {
     let mut group_of_column: Vec<u32> = (0..features as u32).collect();
     for extra in 1..3 {
@@ -131,7 +141,7 @@ pub fn toy(features: usize, rows: usize) -> Dataset {
     let list = (0..features).map(|i| Feature { name: format!("f{i}"), cost: 0.5 + 0.25 * (i % 4) as f64 });
     let classes = ["a", "b", "c"].map(String::from).to_vec();
     let problem = Problem::new(list.collect(), group_of_column, classes)
-        .and_then(|problem| problem.with_class_weights(vec![1.0, 0.5, 2.0]))
+        .and_then(|problem| problem.with_known_columns(2).with_class_weights(vec![1.0, 0.5, 2.0]))
         .unwrap_or_else(|error| panic!("{error}"));
     let columns = problem.columns();
     let split = |seed: u64, rows: usize| {

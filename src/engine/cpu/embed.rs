@@ -34,6 +34,9 @@ pub fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
         for t in p.first_step as usize..(p.first_step + p.steps) as usize {
             if t == 0 {
                 a.copy_from_slice(&weights[p.bias as usize..][..pitch]);
+                for &column in groups.known() {
+                    add_scaled(a, x[column as usize], weight_row(column as usize));
+                }
             } else {
                 let feature = path[(t - 1) * rows + row];
                 if feature < p.features {
@@ -81,8 +84,13 @@ pub fn embed_grad<T: Real>(p: &EmbedGrad, mut args: Args<T>) {
     }
     let scale = T::ONE / T::count(p.divisor);
     for row in 0..rows {
-        add_scaled(&mut grad[bias..][..pitch], scale, &suffix[row * pitch..][..pitch]);
+        let all = &suffix[row * pitch..][..pitch];
+        add_scaled(&mut grad[bias..][..pitch], scale, all);
         let x = &x[row * p.x_pitch as usize..][..p.x_pitch as usize];
+        for &column in groups.known() {
+            let to = weight + column as usize * pitch;
+            add_scaled(&mut grad[to..][..pitch], scale * x[column as usize], all);
+        }
         for (feature, &step) in when[row * p.features as usize..][..p.features as usize].iter().enumerate() {
             if step >= p.steps - 1 {
                 continue;

@@ -17,13 +17,19 @@ pub fn expand<T: Real>(p: &Expand, mut args: Args<T>) {
         let tape_row = p.step as usize * rows + row;
         let to = &mut input[tape_row * pitch..][..pitch];
         to.fill(T::ZERO);
+        let x = &x[row * p.x_pitch as usize..][..columns];
+        for &column in groups.known() {
+            to[column as usize] = x[column as usize];
+        }
         if p.nothing_seen != 0 {
             continue;
         }
         let mask = &relax[tape_row * 2 * p.relax_pitch as usize..][..features];
-        let x = &x[row * p.x_pitch as usize..][..columns];
         for ((to, &x), &feature) in to.iter_mut().zip(x).zip(groups.features()) {
-            *to = x * mask[feature as usize];
+            // What is known from the start belongs to no feature and has no mask.
+            if let Some(&mask) = mask.get(feature as usize) {
+                *to = x * mask;
+            }
         }
         to[columns..][..features].copy_from_slice(mask);
     }

@@ -8,7 +8,7 @@ mod gather;
 mod linear;
 mod loss;
 mod mask;
-mod matmul;
+pub(crate) mod matmul;
 mod metrics;
 mod noise;
 mod real;
@@ -225,6 +225,7 @@ fn twin<T: Real>(call: &Call, args: Args<T>) {
     }
     twins! {
         Gather => gather::gather,
+        GatherBytes => gather::gather_bytes,
         Blur => noise::blur,
         Noise => noise::noise,
         Dropout => noise::dropout,

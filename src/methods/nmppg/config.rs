@@ -132,10 +132,8 @@ pub struct Config {
     /// The stop's share is its probability itself, not a relaxed sample of it.
     pub exact_stop: bool,
     /// Chance, at the start of the first stage, that a run is cut short at a step, whatever the policy
-    /// wants. It fades away.
+    /// wants. It fades away over the run.
     pub hazard: f64,
-    /// Share of the run after which the hazard has faded away.
-    pub hazard_end: f64,
     /// Share of the run after which the choice between features follows the score-function gradient
     /// instead of the relaxed one; 1: never.
     pub score_from: f64,
@@ -149,8 +147,6 @@ pub struct Config {
     /// Noise on the training rows of a small table, in standard deviations of each column: what a table
     /// that is gone through n times an epoch gets is 1 − 1/n of it.
     pub blur: f64,
-    /// Share of that noise left at the end of the run: it falls linearly.
-    pub blur_end: f64,
     /// Rollouts of the next epoch end after a quarter, a half or three quarters of the horizon if less
     /// than this mass would go on there; 0: always after all of it. Evaluation always has all of it.
     pub tail: f64,
@@ -177,8 +173,8 @@ impl Default for Config {
             tau_hard: 1.0,
             temperatures: TEMPERATURES.to_vec(),
             warm_up_epochs: 3,
-            stage_epochs: 5,
-            patience: 5,
+            stage_epochs: 4,
+            patience: 4,
             epoch_steps: 800,
             lambda: None,
             lambda_share: 0.2,
@@ -191,13 +187,11 @@ impl Default for Config {
             average: 0.0025,
             exact_stop: true,
             hazard: 0.05,
-            hazard_end: 1.0,
             score_from: 0.2,
             twins: 2,
             focus: 0.5,
             parts: 0.8,
             blur: 0.35,
-            blur_end: 1.0,
             tail: 0.005,
             rollout: Rollout::StraightThrough,
             seed: 0,
@@ -277,7 +271,7 @@ impl Config {
 
     /// Training steps of an epoch, for passes over the data of so many: whole passes, as many as fit, and
     /// at least one.
-    pub(super) fn whole_passes(&self, pass: usize) -> usize {
+    pub(crate) fn whole_passes(&self, pass: usize) -> usize {
         pass * (self.epoch_steps / pass).max(1)
     }
 
@@ -342,7 +336,6 @@ impl Config {
             ("alpha_ramp", self.alpha_ramp),
             ("score_from", self.score_from),
             ("blur", self.blur),
-            ("blur_end", self.blur_end),
         ];
         for (name, value) in not_negative {
             if !(value.is_finite() && value >= 0.0) {

@@ -89,6 +89,8 @@ pub struct Sizes {
     pub dropout: Option<u32>,
     /// Where noise comes from.
     pub noise: Noise,
+    /// The data are bytes, to be divided by this.
+    pub bytes: Option<u32>,
 }
 
 impl Sizes {
@@ -195,7 +197,10 @@ impl Layout {
         let groups = shared("groups", Elem::U32, s.features + 1 + 2 * s.columns);
         let costs = shared("costs", Elem::F32, s.features + s.classes);
         let spread = shared("spread", Elem::F32, s.columns);
-        let data_x = shared("data.x", Elem::F32, data * s.columns);
+        let data_x = match s.bytes {
+            None => shared("data.x", Elem::F32, data * s.columns),
+            Some(_) => shared("data.x", Elem::U32, (data * s.columns).div_ceil(4)),
+        };
         let data_y = shared("data.y", Elem::U32, data);
         let policy = Net::declare(b, "policy", policy_mlp, none);
         let predictor = Net::declare(b, "predictor", predictor_mlp, none);
@@ -332,6 +337,7 @@ impl Layout {
         target: &Target,
         problem: &Problem,
         splits: [usize; 3],
+        bytes: Option<u32>,
         config: &Config,
         noise: Noise,
     ) -> Result<(Self, Plan)> {
@@ -366,6 +372,7 @@ impl Layout {
             scored: config.scores() && config.exact_stop,
             dropout: (threshold > 0).then_some(threshold),
             noise,
+            bytes,
         };
         // A step replayed from outside is one micro-batch, so that its noise is one tape.
         let given = noise == Noise::Given;
@@ -398,7 +405,8 @@ impl Layout {
     /// Settings that do not fit the problem, or limits or a budget too small for a single instance.
     pub fn memory(engine: &Engine, data: &Dataset, config: &Config) -> Result<Memory> {
         let target = Target::of(engine);
-        let (layout, plan) = Self::build(&target, data.problem(), data.sizes(), config, Noise::Drawn)?;
+        let (layout, plan) =
+            Self::build(&target, data.problem(), data.sizes(), data.divisor(), config, Noise::Drawn)?;
         let total = plan.bytes(target.real_bytes());
         let working = working_bytes(&plan, target.real_bytes());
         Ok(Memory {
@@ -422,7 +430,8 @@ impl Layout {
             ..Default::default()
         };
         let target = Target::Gpu(Box::new(limits.clone()));
-        let (_, plan) = Self::build(&target, data.problem(), data.sizes(), config, Noise::Drawn)?;
+        let (_, plan) =
+            Self::build(&target, data.problem(), data.sizes(), data.divisor(), config, Noise::Drawn)?;
         let state = plan.buffers().iter().filter(|buffer| buffer.scope == Scope::Shared);
         let largest = state.map(buffer_bytes).max().unwrap_or(0);
         let defaults = wgpu::Limits::default();

@@ -169,19 +169,17 @@ impl Layout {
 
     fn gather_batch(&self, b: &mut PlanBuilder, micro: Micro) {
         let s = &self.sizes;
-        b.call(
-            k::Gather {
-                rows: word(micro.rows),
-                columns: word(s.columns),
-                pitch: word(pitch(s.columns)),
-                first: word(micro.first),
-                batch: word(s.batch),
-                split_start: word(s.splits[0].start),
-                split_len: word(s.splits[0].len),
-                shuffled: u32::from(s.noise == Noise::Drawn),
-            },
-            &[self.clock, self.data_x, self.data_y, self.x, self.y],
-        );
+        let rows = k::Gather {
+            rows: word(micro.rows),
+            columns: word(s.columns),
+            pitch: word(pitch(s.columns)),
+            first: word(micro.first),
+            batch: word(s.batch),
+            split_start: word(s.splits[0].start),
+            split_len: word(s.splits[0].len),
+            shuffled: u32::from(s.noise == Noise::Drawn),
+        };
+        self.gather(b, rows, [self.x, self.y]);
         if s.blur {
             b.call(
                 k::Blur {
@@ -373,18 +371,30 @@ impl Layout {
 
     fn gather_chunk(&self, b: &mut PlanBuilder, split: SplitRange, first: usize) {
         let (s, chunk) = (&self.sizes, &self.chunk);
+        let rows = k::Gather {
+            rows: word(s.evaluation_rows),
+            columns: word(s.columns),
+            pitch: word(pitch(s.columns)),
+            first: word(first),
+            batch: word(self.chunk_rows()),
+            split_start: word(split.start),
+            split_len: word(split.len),
+            shuffled: 0,
+        };
+        self.gather(b, rows, [chunk.x, chunk.y]);
+    }
+
+    /// Gathers rows out of the data, which are reals or bytes.
+    fn gather(&self, b: &mut PlanBuilder, rows: k::Gather, [x, y]: [BufferId; 2]) {
+        let buffers = [self.clock, self.data_x, self.data_y, x, y];
+        let Some(divisor) = self.sizes.bytes else {
+            b.call(rows, &buffers);
+            return;
+        };
+        let k::Gather { rows, columns, pitch, first, batch, split_start, split_len, shuffled } = rows;
         b.call(
-            k::Gather {
-                rows: word(s.evaluation_rows),
-                columns: word(s.columns),
-                pitch: word(pitch(s.columns)),
-                first: word(first),
-                batch: word(self.chunk_rows()),
-                split_start: word(split.start),
-                split_len: word(split.len),
-                shuffled: 0,
-            },
-            &[self.clock, self.data_x, self.data_y, chunk.x, chunk.y],
+            k::GatherBytes { rows, columns, pitch, first, batch, split_start, split_len, shuffled, divisor },
+            &buffers,
         );
     }
 

@@ -28,7 +28,7 @@ fn break_even(problem: &Problem, alpha: f64) -> f64 {
 impl Config {
     /// The settings of a warm-up epoch: the predictor's rate falls along a cosine. A pass over the data has
     /// `pass` steps.
-    pub(super) fn warm_up_stage(&self, epoch: usize, pass: usize) -> Stage {
+    pub(crate) fn warm_up_stage(&self, epoch: usize, pass: usize) -> Stage {
         let progress = epoch as f64 / self.warm_up_epochs.max(1) as f64;
         Stage {
             alpha: self.alpha,
@@ -62,12 +62,12 @@ impl Config {
             predictor_rate: self.predictor_rate * rate,
             average: self.average,
             exact_stop: self.exact_stop,
-            hazard: self.hazard * (1.0 - progress / self.hazard_end).max(0.0),
+            hazard: self.hazard * (1.0 - progress),
             score: f64::from(u8::from(self.scores_at(progress))),
             twins: if self.scores_at(progress) { self.twins } else { 1 },
             focus: self.focus * (2.0 * progress).min(1.0),
             parts: self.parts,
-            blur: self.blur_for(pass) * (1.0 + (self.blur_end - 1.0) * progress),
+            blur: self.blur_for(pass),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::checkpoint::Checkpoint;
 use super::config::{Config, Stage};
 use super::layout::{Layout, Memory, Noise, Target};
 use super::rollout::step_section;
-use crate::data::{Dataset, Normalization};
+use crate::data::Dataset;
 use crate::engine::plan::{BufferId, Elem};
 use crate::engine::state::{METRICS, clock, hyper, losses};
 use crate::engine::{Engine, Program, groups};
@@ -86,7 +86,8 @@ impl Stepper {
 
     pub(super) fn with_noise(engine: &Engine, data: &Dataset, config: Config, noise: Noise) -> Result<Self> {
         let problem = data.problem().clone();
-        let (layout, plan) = Layout::build(&Target::of(engine), &problem, data.sizes(), &config, noise)?;
+        let (layout, plan) =
+            Layout::build(&Target::of(engine), &problem, data.sizes(), data.divisor(), &config, noise)?;
         let mut program = Program::new(engine, plan)?;
         let costs: Vec<f64> = problem
             .features()
@@ -100,10 +101,18 @@ impl Stepper {
             &groups::words(layout.sizes.features, problem.group_of_column()),
         );
         program.write(layout.costs, 0, &costs);
-        let (_, spread) = Normalization::moments(&data.splits()[0], layout.sizes.columns);
-        program.write(layout.spread, 0, &spread);
+        if layout.sizes.blur {
+            program.write(layout.spread, 0, &data.spread());
+        }
+        match data.packed() {
+            Some(words) => program.write_words(layout.data_x, 0, &words),
+            None => {
+                for (split, at) in data.splits().iter().zip(layout.sizes.splits) {
+                    program.write(layout.data_x, at.start * layout.sizes.columns, &split.x);
+                }
+            }
+        }
         for (split, at) in data.splits().iter().zip(layout.sizes.splits) {
-            program.write(layout.data_x, at.start * layout.sizes.columns, &split.x);
             program.write_words(layout.data_y, at.start, &split.y);
         }
         for (net, which) in [(layout.policy, POLICY), (layout.predictor, PREDICTOR)] {
@@ -399,6 +408,24 @@ impl Stepper {
         Ok(traces)
     }
 
+    /// The answer and its loss for each instance of a split, everything seen at no cost.
+    ///
+    /// # Errors
+    /// The device was lost.
+    pub fn answers_blocking(&mut self, which: Which) -> Result<Vec<(u32, f64)>> {
+        let rows = self.layout.sizes.splits[which as usize].len;
+        let chunk_rows = self.layout.chunk_rows();
+        let mut answers = Vec::with_capacity(rows);
+        self.program.write_words(self.layout.clock, clock::CHUNK, &[0]);
+        for chunk in 0..rows.div_ceil(chunk_rows) {
+            self.run(&format!("evaluate_all.{}", which as usize), 1);
+            let scores = self.program.read_blocking(self.layout.chunk.losses)?;
+            let there = scores.chunks_exact(losses::LEN).take(chunk_rows.min(rows - chunk * chunk_rows));
+            answers.extend(there.map(|score| (score[losses::GUESS] as u32, score[losses::LOSS])));
+        }
+        Ok(answers)
+    }
+
     /// Trains the predictor alone for so many steps, on everything: the reference that no choice of
     /// features can beat.
     pub fn reference_steps(&mut self, steps: usize) {
@@ -412,6 +439,15 @@ impl Stepper {
             self.program.write(net.values, 0, &values);
             self.program.write(net.average, 0, &values);
         }
+    }
+
+    /// The predictor's averaged weights, in PyTorch's layout.
+    ///
+    /// # Errors
+    /// The device was lost.
+    pub fn predictor_blocking(&self) -> Result<Vec<Tensors>> {
+        let net = self.layout.predictor;
+        Ok(net.mlp.unpack(&self.program.read_blocking(net.average)?))
     }
 
     /// The buffers a checkpoint holds, by name: all that a step reads and an earlier step wrote.

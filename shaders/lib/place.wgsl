@@ -1,0 +1,21 @@
+// Where a row of a batch or of an evaluation chunk lies in the data set.
+// Shuffled, the batch is the clock's, and each instance has as many rows one after the other as the
+// clock says; in order, the chunk of the split is, and rows past its end are not there.
+struct Place {
+    source: u32,
+    there: bool,
+}
+
+fn place(row: u32) -> Place {
+    var position = p.first + row;
+    var there = true;
+    if (p.shuffled != 0u) {
+        let twins = max(clock[CLOCK_TWINS], 1u);
+        position = clock[BATCH] * ((p.batch + twins - 1u) / twins) + position / twins;
+        position = shuffled_index(position, p.split_len);
+    } else {
+        position += clock[CHUNK] * p.batch;
+        there = position < p.split_len;
+    }
+    return Place(p.split_start + select(0u, position, there), there);
+}

@@ -1,0 +1,139 @@
+//! `querent eval`: how a model does on a table.
+
+use super::source::Source;
+use super::{Failure, Talk, write_table};
+use querent::data::table::{TableReader, read_rows};
+use querent::data::{Dataset, Split};
+use querent::encoding::Metric;
+use querent::evaluate::{self, Summary};
+use querent::nmppg::Which;
+use querent::run::{FILE, Run};
+use querent::{Error, Model};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Ask a model through every row of a table and show how it does.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// A model.safetensors.
+    model: PathBuf,
+    /// A table with the same columns, in the same units [default: the test rows it was trained beside].
+    table: Option<PathBuf>,
+    /// What may be spent on one row.
+    #[arg(long, value_name = "COST", default_value_t = f64::INFINITY)]
+    budget: f64,
+    /// Write the results as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Where the catalog's files are [default: as in training].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+const HELP: &str = "\
+Examples:
+  querent eval runs/clinic/model.safetensors                  on the run's test rows
+  querent eval runs/clinic/model.safetensors new_cases.csv    on other rows, in the table's own units
+  querent eval runs/clinic/model.safetensors --budget 5       as if no row could spend more than 5
+  querent eval runs/clinic/model.safetensors --json | jq .accuracy";
+
+/// Runs the command.
+///
+/// # Errors
+/// The model or the table cannot be read, or do not fit together.
+pub fn run(args: &Args, _: Talk, out: &mut impl Write) -> Result<(), Failure> {
+    let model = Model::load(&args.model)?;
+    let (data, which, what) = match &args.table {
+        Some(table) => {
+            let rows = normalized(&model, read_rows(TableReader::open(table)?, &model)?);
+            let data = Dataset::new(model.problem().clone(), rows, Split::default(), Split::default())?;
+            (data, Which::Train, table.display().to_string())
+        }
+        None => {
+            let data = trained_beside(&model, args)?;
+            let which = if data.sizes()[2] > 0 { Which::Test } else { Which::Validation };
+            let what = if data.sizes()[2] > 0 { "the run's test rows" } else { "the run's validation rows" };
+            (data, which, what.to_string())
+        }
+    };
+    let labels = &data.splits()[which as usize].y;
+    let outcomes = evaluate::outcomes(&model, &data, which, args.budget)?;
+    let summary = outcomes.traces.summary(model.problem(), labels, model.config().alpha);
+    // The same without a question: what the model believes of everybody at first.
+    let nothing = evaluate::outcomes(&model, &data, which, 0.0)?;
+    let nothing = nothing.traces.summary(model.problem(), labels, model.config().alpha);
+    if args.json {
+        let mut value = serde_json::json!({ "rows": what, "nothing_asked": nothing });
+        if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(&summary) {
+            fields.into_iter().for_each(|(key, field)| value[key] = field);
+        }
+        writeln!(out, "{value:#}")?;
+        return Ok(());
+    }
+    writeln!(out, "{what}: {} rows", summary.instances)?;
+    show(&model, &summary, &nothing, out)?;
+    Ok(())
+}
+
+fn normalized(model: &Model, mut rows: Split) -> Split {
+    model.normalization().apply(&mut rows.x);
+    rows
+}
+
+/// The data set of the run that a model is of.
+fn trained_beside(model: &Model, args: &Args) -> Result<Dataset, Failure> {
+    let folder = args.model.parent().unwrap_or(Path::new(""));
+    let folders = [folder.to_path_buf(), folder.join("..")];
+    let Some(folder) = folders.iter().find(|folder| folder.join(FILE).exists()) else {
+        return Err(Error::file(
+            &args.model,
+            format!("there is no {FILE} beside it to tell its test rows; name a table to evaluate on"),
+        )
+        .into());
+    };
+    let run = Run::load(folder)?;
+    let said = args.data_dir.clone().or(run.data_dir.clone().map(PathBuf::from));
+    let source = Source::find(&run.problem, said.as_deref())?;
+    let data = source.load(model.config().seed)?.data;
+    if data.problem() != model.problem() || data.normalization() != model.normalization() {
+        return Err(Error::file(
+            Path::new(&run.problem),
+            "the problem or its table has changed since the model was trained; name a table to evaluate on",
+        )
+        .into());
+    }
+    Ok(data)
+}
+
+fn show(model: &Model, summary: &Summary, nothing: &Summary, out: &mut impl Write) -> Result<(), Failure> {
+    let metric = model.encoding().map_or(Metric::Accuracy, |encoding| encoding.metric);
+    let mark = |this: Metric| if this == metric { "  ← judged by" } else { "" };
+    let row = |name: &str, value: String, other: String| vec![name.to_string(), value, other];
+    let mut rows = vec![row("", "asking".into(), "not asking".into())];
+    let pair = |f: fn(&Summary) -> f64| (format!("{:.4}", f(summary)), format!("{:.4}", f(nothing)));
+    for (name, (value, other)) in [
+        (format!("accuracy{}", mark(Metric::Accuracy)), pair(|s| s.accuracy)),
+        (format!("macro-F1{}", mark(Metric::MacroF1)), pair(|s| s.macro_f1)),
+        ("loss (nats)".into(), pair(|s| s.loss)),
+        ("cost".into(), pair(|s| s.cost)),
+        ("questions".into(), pair(|s| s.acquisitions)),
+        (format!("objective (loss + {} · cost)", model.config().alpha), pair(|s| s.objective)),
+    ] {
+        rows.push(row(&name, value, other));
+    }
+    write_table(out, 1, &rows)?;
+    let features = model.problem().features();
+    let mut first: Vec<(f64, &str)> = summary
+        .first_actions
+        .iter()
+        .enumerate()
+        .filter(|(_, share)| **share > 0.0)
+        .map(|(index, share)| (*share, features.get(index).map_or("stop", |feature| &feature.name)))
+        .collect();
+    first.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let first: Vec<String> =
+        first.iter().take(5).map(|(share, name)| format!("{name} {:.0}%", 100.0 * share)).collect();
+    writeln!(out, "first question: {}", first.join(", "))?;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Shows how training goes: a bar on a terminal, plain lines elsewhere, nothing if it is to be quiet.
+
+use super::{Failure, Talk, interrupt, say};
+use indicatif::{ProgressBar, ProgressStyle};
+use querent::Engine;
+use querent::history::{Epoch, Phase};
+use querent::nmppg::Trainer;
+use std::io::IsTerminal;
+use std::path::Path;
+
+fn phase(epoch: &Epoch) -> String {
+    match epoch.phase {
+        Phase::WarmUp => "warm-up".into(),
+        Phase::Stage(stage) => format!("stage {}, τs {}", stage + 1, epoch.tau_soft),
+    }
+}
+
+/// Trains to the end, with a checkpoint after each epoch.
+///
+/// # Errors
+/// Training failed, the checkpoint cannot be written, or it was interrupted.
+pub fn train(engine: &Engine, trainer: &mut Trainer, checkpoint: &Path, talk: Talk) -> Result<(), Failure> {
+    let terminal = std::io::stderr().is_terminal() && talk > Talk::Quiet;
+    let most = trainer.epochs_at_most() as u64;
+    let bar = if terminal { ProgressBar::new(most) } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} epochs, {eta} left, {msg}") {
+        bar.set_style(style);
+    }
+    if terminal {
+        bar.set_position(trainer.epochs_behind() as u64);
+        bar.tick();
+    } else {
+        say(talk, format_args!("training on {engine}: at most {most} epochs"));
+    }
+    while let Some(epoch) = trainer.epoch_blocking()? {
+        let best = trainer.best().map_or("-".into(), |best| format!("{best:.4}"));
+        let validation = &epoch.validation;
+        let line = format!(
+            "{}: validation objective {:.4} (best {best}), accuracy {:.3}, cost {:.2}",
+            phase(&epoch),
+            validation.objective,
+            validation.accuracy,
+            validation.cost
+        );
+        if terminal {
+            bar.set_position(trainer.epochs_behind() as u64);
+            bar.set_message(line);
+        } else {
+            say(talk, format_args!("epoch {:3} {line}", epoch.index));
+        }
+        trainer.save_blocking(checkpoint)?;
+        if interrupt::pressed() {
+            bar.abandon();
+            return Err(Failure::Refused(format!(
+                "interrupted after epoch {}; {} is kept: the same command with --resume goes on from there",
+                epoch.index,
+                checkpoint.display()
+            )));
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}

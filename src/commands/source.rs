@@ -1,0 +1,65 @@
+//! What a command is about: a `problem.toml`, or a data set of the catalog.
+
+use querent::data::catalog::{self, Entry};
+use querent::data::table::{Prepared, Schema, TableReader, prepare};
+use querent::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// Where rows come from.
+pub enum Source {
+    /// A `problem.toml`.
+    File(PathBuf),
+    /// A data set of the catalog, and its folder.
+    Named(&'static Entry, PathBuf),
+}
+
+impl Source {
+    /// Tells which one an argument means.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn find(said: &str, data_dir: Option<&Path>) -> Result<Self> {
+        let path = Path::new(said);
+        if path.is_file() || path.extension().is_some_and(|ending| ending == "toml") {
+            return Ok(Self::File(path.to_path_buf()));
+        }
+        match catalog::find(said) {
+            Ok(entry) => Ok(Self::Named(entry, catalog::data_dir(data_dir))),
+            Err(error) => Err(Error::file(path, format!("there is no such file, and {error}"))),
+        }
+    }
+
+    /// Reads it, ready to be trained on.
+    ///
+    /// # Errors
+    /// What is wrong with the file, the table or the data set.
+    pub fn load(&self, seed: u64) -> Result<Prepared> {
+        match self {
+            Self::File(path) => {
+                let schema = Schema::load(path)?;
+                prepare(TableReader::open(schema.table_path(path))?, &schema)
+            }
+            Self::Named(entry, dir) => entry.load(dir, seed),
+        }
+    }
+
+    /// The name for folders and titles.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Named(entry, _) => entry.name.to_string(),
+            Self::File(path) => {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
+                match folder {
+                    Some(folder) if stem == "problem" && !folder.is_empty() => folder.into_owned(),
+                    _ => stem.into_owned(),
+                }
+            }
+        }
+    }
+
+    /// Whether another seed gives other rows.
+    pub fn is_synthetic(&self) -> bool {
+        matches!(self, Self::Named(entry, _) if entry.is_synthetic())
+    }
+}

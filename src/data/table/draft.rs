@@ -1,0 +1,186 @@
+//! Writes the first `problem.toml`, with its guesses and doubts as comments: it is meant to be edited.
+
+use super::prices::Price;
+use super::profile::{Doubt, Guess, Profile};
+use super::schema::{Kind, Preprocessing, Split, missing_words};
+use crate::encoding::short;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Words shown of a long list.
+const SHOWN: usize = 12;
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_string()).to_string()
+}
+
+fn list(words: &[String]) -> String {
+    format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", "))
+}
+
+/// The text of a `problem.toml` for a table that was looked at, with the prices of its columns, as far as
+/// there are any.
+pub fn draft(table: &Path, target: &str, found: &Profile, prices: &[Option<Price>]) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_head(&mut text, table, target, found);
+    let unpriced = Price { cost: 1.0, ..Price::default() };
+    for (index, guess) in found.columns.iter().enumerate() {
+        let price = prices.get(index).and_then(Option::as_ref);
+        let _ = write_feature(&mut text, guess, price.unwrap_or(&unpriced));
+    }
+    text
+}
+
+fn write_head(out: &mut String, table: &Path, target: &str, found: &Profile) -> std::fmt::Result {
+    let name = table.to_string_lossy();
+    let doubtful = found.columns.iter().filter(|column| !column.doubts.is_empty()).count();
+    writeln!(
+        out,
+        "# What can be asked, what it costs, and what is to be predicted. Written by `querent init` from"
+    )?;
+    writeln!(
+        out,
+        "# {} rows and meant to be edited: put in your prices, then `querent train` this file.",
+        found.rows
+    )?;
+    if doubtful > 0 {
+        writeln!(out, "# {doubtful} column(s) need a look: search for CHECK.")?;
+    }
+    writeln!(out, "# docs/problem-toml.md explains every key.\n")?;
+    writeln!(out, "[table]")?;
+    writeln!(out, "path = {}  # relative to this file", quoted(&name))?;
+    writeln!(out, "missing = {}  # cells that mean: not known\n", list(&missing_words()))?;
+
+    writeln!(out, "[target]")?;
+    writeln!(out, "column = {}", quoted(target))?;
+    let mut classes: Vec<String> = found.classes.iter().map(|(class, _)| class.clone()).collect();
+    classes.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a.total_cmp(&b),
+        _ => a.cmp(b),
+    });
+    let counts: Vec<String> =
+        found.classes.iter().take(SHOWN).map(|(class, count)| format!("{class} {count}")).collect();
+    writeln!(out, "classes = {}", list(&classes))?;
+    // A line break in a class must not end the comment.
+    writeln!(out, "# rows: {}", counts.join(", ").replace(char::is_control, " "))?;
+    if let Some((class, count)) = found.classes.iter().find(|(_, count)| *count < 3) {
+        let class = class.replace(char::is_control, " ");
+        writeln!(
+            out,
+            "# CHECK: class `{class}` has {count} row(s), at least 3 are needed: put it into `drop`, or merge it"
+        )?;
+    }
+    let (weights, metric) =
+        if found.is_imbalanced() { ("balanced", "macro_f1") } else { ("none", "accuracy") };
+    writeln!(out, "weights = \"{weights}\"  # \"none\", \"balanced\" (each class counts alike), or a list")?;
+    writeln!(out, "metric = \"{metric}\"  # \"accuracy\" or \"macro_f1\"")?;
+    if found.unlabelled > 0 {
+        writeln!(out, "# CHECK: {} rows have no class: they are left out", found.unlabelled)?;
+        writeln!(out, "drop = {}\n", list(&missing_words()))?;
+    } else {
+        writeln!(out, "drop = []  # rows of these classes are left out\n")?;
+    }
+
+    let Split { train, validation, test, seed, .. } = Split::default();
+    writeln!(out, "[split]  # by class, at random; or: column = \"a column of train, validation and test\"")?;
+    writeln!(out, "train = {train}\nvalidation = {validation}\ntest = {test}\nseed = {seed}\n")?;
+    let Preprocessing { winsorize: [low, high], standardize, .. } = Preprocessing::default();
+    writeln!(out, "[preprocessing]")?;
+    writeln!(
+        out,
+        "winsorize = [{low}, {high}]  # numbers are clipped to these quantiles of the training rows"
+    )?;
+    writeln!(out, "standardize = {standardize}  # then scaled to mean 0 and deviation 1")?;
+    writeln!(
+        out,
+        "missing = \"flag\"  # the training mean, and a flag that it is missing; or \"impute\": no flag\n"
+    )?;
+    writeln!(
+        out,
+        "# For each column: its kind (numeric, binary, categorical, ordinal), what it costs to ask for it,"
+    )?;
+    writeln!(
+        out,
+        "# its unit, and known = true if it is there before asking starts. Columns that come together (a"
+    )?;
+    writeln!(out, "# panel of blood values) have the same group and one cost.")
+}
+
+fn write_feature(out: &mut String, guess: &Guess, price: &Price) -> std::fmt::Result {
+    let is_out = guess.doubts.iter().any(Doubt::is_out);
+    writeln!(out, "\n[[feature]]")?;
+    writeln!(out, "name = {}", quoted(&guess.name))?;
+    let mut seen = Vec::new();
+    if let Some([low, high]) = guess.range {
+        seen.push(format!("{} to {}", short(low), short(high)));
+    }
+    match guess.different {
+        Some(count) if guess.kind != Kind::Binary => seen.push(format!("{count} different")),
+        None => seen.push("many different".into()),
+        _ => {}
+    }
+    if guess.missing > 0.0 {
+        seen.push(format!("{}% missing", short(100.0 * guess.missing)));
+    }
+    let kind = match guess.kind {
+        Kind::Numeric => "numeric",
+        Kind::Binary => "binary",
+        Kind::Categorical => "categorical",
+        Kind::Ordinal => "ordinal",
+    };
+    let comment = if seen.is_empty() { String::new() } else { format!("  # {}", seen.join(", ")) };
+    writeln!(out, "kind = \"{kind}\"{comment}")?;
+    match guess.kind {
+        Kind::Binary | Kind::Ordinal => writeln!(out, "values = {}", list(&guess.values))?,
+        Kind::Categorical if !is_out => {
+            let shown: Vec<&str> = guess.values.iter().take(SHOWN).map(String::as_str).collect();
+            let more = if guess.values.len() > SHOWN { ", …" } else { "" };
+            // A line break in a word must not end the comment.
+            let shown = shown.join(", ").replace(char::is_control, " ");
+            writeln!(out, "# values: {shown}{more}")?;
+        }
+        _ => {}
+    }
+    for doubt in &guess.doubts {
+        let text = match doubt {
+            Doubt::Empty => "no row has a value".to_string(),
+            Doubt::Constant(value) => format!("always `{value}`"),
+            Doubt::Id(why) => why.clone(),
+            Doubt::Leak(why) => format!("{why}. Is it only known afterwards? If not, ignore = false"),
+            Doubt::Check(what) => what.clone(),
+        };
+        writeln!(out, "# CHECK: {}", text.replace(char::is_control, " "))?;
+    }
+    if is_out {
+        writeln!(out, "ignore = true")?;
+    }
+    writeln!(out, "group = {}", quoted(price.group.as_ref().unwrap_or(&guess.name)))?;
+    writeln!(out, "cost = {:?}", price.cost)?;
+    writeln!(out, "unit = {}", quoted(price.unit.as_ref().unwrap_or(&guess.unit)))?;
+    writeln!(out, "known = {}", price.known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Schema, TableReader, profile};
+    use super::*;
+
+    #[test]
+    fn what_is_drafted_can_be_read() {
+        let mut text = String::from("\"a \"\"b\"\"\",\"line\nbreak\",c,y\n");
+        for row in 0..60 {
+            text += &format!("{},\"w\n{}\",{},\"k\t{}\"\n", row * 31 % 17, row % 4, row % 2, row % 3);
+        }
+        let table = TableReader::read(Path::new("t.csv"), std::io::Cursor::new(text.into_bytes()), None);
+        let found = profile(table.expect("reads"), "y").expect("profiles");
+        let drafted = draft(Path::new("dir \"x\"\\t.csv"), "y", &found, &[]);
+        let schema = Schema::parse(&drafted).unwrap_or_else(|error| panic!("{error}\n{drafted}"));
+        assert_eq!(schema.table.path, Path::new("dir \"x\"\\t.csv"));
+        assert_eq!(schema.target.classes, ["k\t0", "k\t1", "k\t2"]);
+        assert_eq!(schema.features.len(), 3);
+        assert_eq!(schema.features[0].name, "a \"b\"");
+        assert_eq!(schema.preprocessing, Preprocessing::default());
+        assert_eq!(schema.split, Split::default());
+    }
+}

@@ -1,0 +1,17 @@
+//! Tables from files: CSV and TSV, plain or gzipped, described by a `problem.toml`.
+
+mod draft;
+mod load;
+mod prices;
+mod profile;
+mod reader;
+pub mod schema;
+mod split;
+
+pub use draft::draft;
+pub use load::{Prepared, prepare, read_rows};
+pub use prices::{Price, read_prices};
+pub use profile::{Profile, profile};
+pub use reader::{Cells, TableReader, open_bytes};
+pub use schema::Schema;
+pub use split::stratified;

@@ -1,0 +1,303 @@
+//! Rows of a file, one at a time: nothing but the row at hand is in memory.
+
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// A row's cells, and where they are.
+#[derive(Clone, Debug, Default)]
+pub struct Cells {
+    /// The cells as text.
+    pub cells: csv::StringRecord,
+    /// The row's number, from 1, the header not counted.
+    pub row: u64,
+    /// The line of the file it starts at, from 1.
+    pub line: u64,
+}
+
+/// A table that is read row by row.
+pub struct TableReader {
+    path: PathBuf,
+    header: Vec<String>,
+    rows: Box<dyn FnMut(&mut Cells) -> Result<bool>>,
+}
+
+/// How many bytes of the beginning are looked at to tell the delimiter.
+const BEGINNING: usize = 64 * 1024;
+
+/// Opens a file to read its bytes, unpacked if they are gzipped.
+///
+/// # Errors
+/// The file cannot be opened.
+pub fn open_bytes(path: &Path) -> Result<Box<dyn BufRead>> {
+    let failed = |error| Error::io(path, error);
+    let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(failed)?);
+    let packed = file.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
+    Ok(if packed {
+        Box::new(BufReader::with_capacity(1 << 20, flate2::bufread::MultiGzDecoder::new(file)))
+    } else {
+        Box::new(file)
+    })
+}
+
+/// The delimiter of a table: the one that the first line has most of, outside of quotes.
+fn delimiter(path: &Path, beginning: &[u8]) -> u8 {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    if name.trim_end_matches(".gz").ends_with(".tsv") {
+        return b'\t';
+    }
+    let mut quoted = false;
+    let mut counts = [(b',', 0), (b'\t', 0), (b';', 0)];
+    for &byte in beginning {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' if !quoted => break,
+            _ if !quoted => counts.iter_mut().filter(|(d, _)| *d == byte).for_each(|(_, n)| *n += 1),
+            _ => {}
+        }
+    }
+    let most = counts.iter().map(|(_, n)| *n).max().unwrap_or(0);
+    counts.iter().find(|(_, n)| *n == most).map_or(b',', |(d, _)| *d)
+}
+
+impl TableReader {
+    /// Opens a table: CSV, TSV or with semicolons, plain or gzipped, with a header.
+    ///
+    /// # Errors
+    /// The file cannot be read or is empty, or its header has an empty name or one twice.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path.as_ref(), None)
+    }
+
+    /// Opens a table that has no header.
+    ///
+    /// # Errors
+    /// As [`TableReader::open`].
+    pub fn open_headless(path: impl AsRef<Path>, names: &[&str]) -> Result<Self> {
+        Self::open_with(path.as_ref(), Some(names.iter().map(|name| name.to_string()).collect()))
+    }
+
+    fn open_with(path: &Path, names: Option<Vec<String>>) -> Result<Self> {
+        Self::read(path, open_bytes(path)?, names)
+    }
+
+    /// Reads a table from anywhere; the path is for messages and the delimiter.
+    ///
+    /// # Errors
+    /// As [`TableReader::open`].
+    pub fn read(path: &Path, bytes: impl BufRead + 'static, names: Option<Vec<String>>) -> Result<Self> {
+        let failed = |error| Error::io(path, error);
+        let mut bytes = bytes;
+        let mut beginning = Vec::new();
+        bytes.by_ref().take(BEGINNING as u64).read_to_end(&mut beginning).map_err(failed)?;
+        if beginning.is_empty() {
+            return Err(Error::file(path, "the file is empty: a table has a header and at least one row"));
+        }
+        if beginning.starts_with(&[0xff, 0xfe]) || beginning.starts_with(&[0xfe, 0xff]) {
+            return Err(Error::file(path, "this is UTF-16 text: save the table as UTF-8"));
+        }
+        if beginning.contains(&0) {
+            return Err(Error::file(path, "there is a zero byte in it: this is no text, let alone a table"));
+        }
+        let bom = if beginning.starts_with(&[0xef, 0xbb, 0xbf]) { 3 } else { 0 };
+        beginning.drain(..bom);
+        let delimiter = delimiter(path, &beginning);
+        let mut csv = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(std::io::Cursor::new(beginning).chain(bytes));
+        let named = names.is_some();
+        let header = match names {
+            Some(names) => names,
+            None => {
+                let mut record = csv::ByteRecord::new();
+                if !csv.read_byte_record(&mut record).map_err(|error| bad(path, error))? {
+                    return Err(Error::file(path, "there are only empty lines: a table has a header"));
+                }
+                header(path, &record)?
+            }
+        };
+        let width = header.len();
+        let names = header.clone();
+        let path = path.to_path_buf();
+        let mut raw = csv::ByteRecord::new();
+        let mut row = 0;
+        let whose = path.clone();
+        let rows = move |to: &mut Cells| -> Result<bool> {
+            if !csv.read_byte_record(&mut raw).map_err(|error| bad(&whose, error))? {
+                return Ok(false);
+            }
+            row += 1;
+            let line = raw.position().map_or(0, |position| position.line());
+            if raw.len() != width {
+                let hint = if raw.iter().any(|cell| cell.len() > BEGINNING) {
+                    "; a cell is very long: is a quote never closed?"
+                } else if named {
+                    ""
+                } else {
+                    "; is there a delimiter in a cell without quotes around it?"
+                };
+                return Err(Error::file(
+                    &whose,
+                    format!(
+                        "row {row} (line {line}) has {} cells, but the header has {width}{hint}",
+                        raw.len()
+                    ),
+                ));
+            }
+            to.row = row;
+            to.line = line;
+            to.cells.clear();
+            for (index, cell) in raw.iter().enumerate() {
+                let text = std::str::from_utf8(cell).map_err(|_| {
+                    Error::file(
+                        &whose,
+                        format!(
+                            "row {row} (line {line}), column `{}`: not UTF-8 text; save the table as UTF-8",
+                            names[index]
+                        ),
+                    )
+                })?;
+                to.cells.push_field(text);
+            }
+            Ok(true)
+        };
+        Ok(Self { path, header, rows: Box::new(rows) })
+    }
+
+    /// The same table through a change: a new header, and for each row its new cells, or `false` to leave
+    /// it out.
+    pub fn mapped(
+        self,
+        header: Vec<String>,
+        mut change: impl FnMut(&csv::StringRecord, &mut csv::StringRecord) -> Result<bool, String> + 'static,
+    ) -> Self {
+        let Self { path, mut rows, .. } = self;
+        let whose = path.clone();
+        let mut from = Cells::default();
+        let rows = move |to: &mut Cells| loop {
+            if !rows(&mut from)? {
+                return Ok(false);
+            }
+            to.cells.clear();
+            let kept = change(&from.cells, &mut to.cells).map_err(|what| {
+                Error::file(&whose, format!("row {} (line {}): {what}", from.row, from.line))
+            })?;
+            if kept {
+                (to.row, to.line) = (from.row, from.line);
+                return Ok(true);
+            }
+        };
+        Self { path, header, rows: Box::new(rows) }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The names of the columns.
+    pub fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// The column of a name.
+    ///
+    /// # Errors
+    /// There is none; the error says which there are.
+    pub fn column(&self, name: &str) -> Result<usize> {
+        self.header.iter().position(|column| column == name).ok_or_else(|| {
+            Error::file(
+                &self.path,
+                format!("there is no column `{name}`; there are {}", crate::encoding::listed(&self.header)),
+            )
+        })
+    }
+
+    /// Reads the next row into `to`; `false` at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the row has too many or too few cells or is no UTF-8 text.
+    pub fn next(&mut self, to: &mut Cells) -> Result<bool> {
+        (self.rows)(to)
+    }
+}
+
+fn bad(path: &Path, error: csv::Error) -> Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => Error::io(path, error),
+        other => Error::file(path, format!("{other:?}")),
+    }
+}
+
+fn header(path: &Path, record: &csv::ByteRecord) -> Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    for (index, name) in record.iter().enumerate() {
+        let Ok(name) = std::str::from_utf8(name) else {
+            return Err(Error::file(
+                path,
+                format!("header, column {}: not UTF-8 text; save the table as UTF-8", index + 1),
+            ));
+        };
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(Error::file(
+                path,
+                format!("header, column {}: the name is empty; every column needs one", index + 1),
+            ));
+        }
+        if let Some(first) = names.iter().position(|other| other == name) {
+            return Err(Error::file(
+                path,
+                format!("header: columns {} and {} are both named `{name}`", first + 1, index + 1),
+            ));
+        }
+        names.push(name.to_string());
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(name: &str, text: &[u8]) -> Result<Vec<Vec<String>>> {
+        let mut table = TableReader::read(Path::new(name), std::io::Cursor::new(text.to_vec()), None)?;
+        let mut all = vec![table.header().to_vec()];
+        let mut cells = Cells::default();
+        while table.next(&mut cells)? {
+            all.push(cells.cells.iter().map(String::from).collect());
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn what_spreadsheets_write_is_read() {
+        let plain = rows("t.csv", b"a,b\n1,x\n").expect("reads");
+        assert_eq!(plain, [["a", "b"], ["1", "x"]]);
+        assert_eq!(rows("t.csv", b"\xef\xbb\xbfa,b\r\n1,x\r\n").expect("BOM and CRLF"), plain);
+        assert_eq!(rows("t.tsv", b"a\tb\n1\tx").expect("tabs"), plain);
+        assert_eq!(rows("t.csv", b"a;b\n1;x\n\n").expect("semicolons, empty line"), plain);
+        let quoted = rows("t.csv", b"a,b\n1,\"x\ny, \"\"z\"\"\"\n").expect("a quoted newline");
+        assert_eq!(quoted[1], ["1", "x\ny, \"z\""]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let says = |text: &[u8], what: &str| {
+            let error = rows("t.csv", text).expect_err("refused").to_string();
+            assert!(error.starts_with("t.csv: ") && error.contains(what), "{error}");
+        };
+        says(b"", "empty");
+        says(b"\n\n", "only empty lines");
+        says(b"a,b\n1,2\n3\n", "row 2 (line 3) has 1 cells, but the header has 2");
+        says(b"a,b\n1,2,3\n", "row 1 (line 2) has 3 cells");
+        says(b"a,a\n1,2\n", "columns 1 and 2 are both named `a`");
+        says(b"a,,c\n1,2,3\n", "column 2: the name is empty");
+        says(b"a,b\n1,\xff\n", "row 1 (line 2), column `b`: not UTF-8");
+        says(b"\xff\xfea\0", "UTF-16");
+        says(b"a\0b", "zero byte");
+    }
+}

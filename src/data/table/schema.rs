@@ -1,0 +1,472 @@
+//! `problem.toml`: what the columns of a table are, what they cost, and what is to be predicted.
+//! `docs/problem-toml.md` explains it key by key.
+
+use crate::encoding::Metric;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The whole file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schema {
+    /// Where the rows are.
+    pub table: Table,
+    /// What is predicted.
+    pub target: Target,
+    /// Which rows train, validate and test.
+    #[serde(default)]
+    pub split: Split,
+    /// How cells become numbers.
+    #[serde(default)]
+    pub preprocessing: Preprocessing,
+    /// The columns.
+    #[serde(default, rename = "feature")]
+    pub features: Vec<Column>,
+}
+
+/// Where the rows are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// The file, relative to `problem.toml`.
+    pub path: PathBuf,
+    /// Cells that mean: not known.
+    #[serde(default = "missing_words")]
+    pub missing: Vec<String>,
+}
+
+/// What is predicted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Its column.
+    pub column: String,
+    /// Its classes, in the order in which they are numbered.
+    pub classes: Vec<String>,
+    /// How much each class's loss counts.
+    #[serde(default)]
+    pub weights: Weights,
+    /// What to judge by.
+    #[serde(default)]
+    pub metric: Metric,
+    /// Rows with these words in the target's column are left out.
+    #[serde(default)]
+    pub drop: Vec<String>,
+}
+
+/// How much each class's loss counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Weights {
+    /// `"none"` or `"balanced"`.
+    Named(NamedWeights),
+    /// One for each class.
+    Each(Vec<f64>),
+    /// Not said: all alike.
+    #[default]
+    #[serde(skip)]
+    Unset,
+}
+
+/// Weights by rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NamedWeights {
+    /// All alike.
+    None,
+    /// Each class as much as any other: rows / (classes · rows of the class).
+    Balanced,
+}
+
+/// Which rows train, validate and test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Split {
+    /// Share or number of rows that train.
+    pub train: f64,
+    /// Share or number of rows that decide when training ends.
+    pub validation: f64,
+    /// Share or number of rows that nothing is decided on.
+    pub test: f64,
+    /// Which rows go where: the same seed, the same rows.
+    pub seed: u64,
+    /// A column that says `train`, `validation` or `test` for each row, instead of all that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+}
+
+impl Default for Split {
+    fn default() -> Self {
+        Self { train: 0.7, validation: 0.15, test: 0.15, seed: 0, column: None }
+    }
+}
+
+/// How cells become numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Preprocessing {
+    /// Quantiles of the training rows that numbers are clipped to.
+    pub winsorize: [f64; 2],
+    /// Whether numbers are divided by their deviation, after their mean is subtracted.
+    pub standardize: bool,
+    /// What is done about missing cells.
+    pub missing: Missing,
+}
+
+impl Default for Preprocessing {
+    fn default() -> Self {
+        Self { winsorize: [0.005, 0.995], standardize: true, missing: Missing::Flag }
+    }
+}
+
+/// What is done about missing cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// The training rows' mean, and a flag in the same feature.
+    Flag,
+    /// The training rows' mean.
+    Impute,
+}
+
+/// What a column's cells are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Numbers.
+    Numeric,
+    /// One of two words.
+    Binary,
+    /// One of several words without an order.
+    Categorical,
+    /// One of several words in order.
+    Ordinal,
+}
+
+/// A column of the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Its name in the header.
+    pub name: String,
+    /// What its cells are.
+    pub kind: Kind,
+    /// Columns of the same group are asked for together and have one cost.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// What asking for it costs.
+    #[serde(default)]
+    pub cost: Option<f64>,
+    /// What its numbers are in.
+    #[serde(default)]
+    pub unit: String,
+    /// It is there before asking starts.
+    #[serde(default)]
+    pub known: bool,
+    /// It is not used.
+    #[serde(default)]
+    pub ignore: bool,
+    /// The words of a binary or ordinal column, in order; of a categorical one, if they are not to be
+    /// taken from the training rows.
+    #[serde(default)]
+    pub values: Option<Vec<String>>,
+    /// Numbers above this mean: not known.
+    #[serde(default)]
+    pub missing_above: Option<f64>,
+}
+
+impl Column {
+    /// A column of unit cost and a group of its own.
+    pub fn new(name: impl Into<String>, kind: Kind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            group: None,
+            cost: Some(1.0),
+            unit: String::new(),
+            known: false,
+            ignore: false,
+            values: None,
+            missing_above: None,
+        }
+    }
+
+    /// The group it is asked for with.
+    pub fn group(&self) -> &str {
+        self.group.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// A feature to be asked for: a group of columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Its cost.
+    pub cost: f64,
+    /// Its columns, as indices into [`Schema::features`].
+    pub columns: Vec<usize>,
+}
+
+/// Words that mean: not known, unless the file says otherwise.
+pub fn missing_words() -> Vec<String> {
+    ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "?"].map(String::from).to_vec()
+}
+
+/// Classes at most: more are an id or a number.
+pub const MOST_CLASSES: usize = 256;
+
+impl Schema {
+    /// Reads and checks a `problem.toml`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no TOML (with the line), has a key that means nothing, or contradicts
+    /// itself.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
+        Self::parse(&text).map_err(|what| Error::file(path, what))
+    }
+
+    /// Reads and checks the text of a `problem.toml`.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let schema: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_string())?;
+        schema.check()?;
+        Ok(schema)
+    }
+
+    /// Where the table is, for a `problem.toml` at a path.
+    pub fn table_path(&self, problem: &Path) -> PathBuf {
+        problem.parent().unwrap_or(Path::new("")).join(&self.table.path)
+    }
+
+    /// Checks what can be checked without the table.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn check(&self) -> Result<(), String> {
+        self.check_target()?;
+        self.check_split()?;
+        let [low, high] = self.preprocessing.winsorize;
+        if !(0.0 <= low && low < high && high <= 1.0) {
+            return Err(format!(
+                "[preprocessing] winsorize is [{low}, {high}], but it must be two quantiles, 0 ≤ low < high ≤ 1"
+            ));
+        }
+        for (index, column) in self.features.iter().enumerate() {
+            if let Some(other) = self.features[..index].iter().position(|c| c.name == column.name) {
+                return Err(format!(
+                    "features {} and {} are both named `{}`",
+                    other + 1,
+                    index + 1,
+                    column.name
+                ));
+            }
+            self.check_column(column)?;
+        }
+        let groups = self.groups()?;
+        if groups.is_empty() {
+            return Err("no feature can be asked for: all are known or ignored, or there is none".into());
+        }
+        Ok(())
+    }
+
+    fn check_target(&self) -> Result<(), String> {
+        let Target { column, classes, weights, .. } = &self.target;
+        if self.features.iter().any(|feature| feature.name == *column && !feature.ignore) {
+            return Err(format!("`{column}` is the target, so it cannot be a feature as well"));
+        }
+        if classes.len() < 2 {
+            return Err(format!(
+                "[target] there is {} class; at least two are needed to have anything to predict",
+                classes.len()
+            ));
+        }
+        if classes.len() > MOST_CLASSES {
+            return Err(format!(
+                "[target] there are {} classes; at most {MOST_CLASSES} can be: is `{column}` a number or an id?",
+                classes.len()
+            ));
+        }
+        if let Some(twice) = classes.iter().enumerate().find(|(i, c)| classes[..*i].contains(c)) {
+            return Err(format!("[target] the class `{}` is there twice", twice.1));
+        }
+        if let Weights::Each(weights) = weights {
+            if weights.len() != classes.len() {
+                return Err(format!("[target] {} weights for {} classes", weights.len(), classes.len()));
+            }
+            if let Some(class) = weights.iter().position(|w| !w.is_finite() || *w <= 0.0) {
+                return Err(format!(
+                    "[target] the weight of class `{}` is {}, but it must be a number above 0",
+                    classes[class], weights[class]
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_split(&self) -> Result<(), String> {
+        let Split { train, validation, test, .. } = &self.split;
+        let sizes = [*train, *validation, *test];
+        let bad = sizes.iter().any(|size| !size.is_finite() || *size < 0.0);
+        let shares = sizes.iter().all(|size| *size <= 1.0);
+        if bad || *train == 0.0 || *validation == 0.0 {
+            return Err(format!(
+                "[split] train {train}, validation {validation}, test {test}: each must be a share or a number of \
+                 rows, and training and validation need some"
+            ));
+        }
+        if shares && (sizes.iter().sum::<f64>() - 1.0).abs() > 1e-6 {
+            return Err(format!("[split] the shares {train} + {validation} + {test} do not add up to 1"));
+        }
+        if !shares && sizes.iter().any(|size| size.fract() != 0.0) {
+            return Err(format!(
+                "[split] train {train}, validation {validation}, test {test}: either all are shares that add up \
+                 to 1, or all are numbers of rows"
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_column(&self, column: &Column) -> Result<(), String> {
+        let name = &column.name;
+        if name.trim() != name || name.is_empty() {
+            return Err(format!("feature `{name}`: a name is not empty and has no spaces around it"));
+        }
+        if let Some(cost) = column.cost
+            && !(cost.is_finite() && cost >= 0.0)
+        {
+            return Err(format!(
+                "feature `{name}`: its cost is {cost}, but a cost is a finite number, zero or more"
+            ));
+        }
+        if column.missing_above.is_some_and(|most| !most.is_finite()) {
+            return Err(format!("feature `{name}`: missing_above must be a finite number"));
+        }
+        let values = column.values.as_deref().unwrap_or_default();
+        if let Some((_, twice)) = values.iter().enumerate().find(|(i, v)| values[..*i].contains(v)) {
+            return Err(format!("feature `{name}`: the value `{twice}` is there twice"));
+        }
+        match column.kind {
+            Kind::Numeric if column.values.is_some() => {
+                Err(format!("feature `{name}` is numeric: it has no list of values"))
+            }
+            Kind::Binary if values.len() != 2 && !column.ignore => {
+                Err(format!("feature `{name}` is binary: it needs values = [\"first\", \"second\"]"))
+            }
+            Kind::Ordinal if values.len() < 2 && !column.ignore => {
+                Err(format!("feature `{name}` is ordinal: it needs values = [\"lowest\", …, \"highest\"]"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The groups that can be asked for, in the order of their first columns.
+    ///
+    /// # Errors
+    /// A group without a cost or with two, or one that is known in part.
+    pub fn groups(&self) -> Result<Vec<Group>, String> {
+        let mut groups: Vec<(Group, Option<f64>)> = Vec::new();
+        for (index, column) in self.features.iter().enumerate().filter(|(_, c)| !c.ignore) {
+            let name = column.group();
+            let others = self.features.iter().filter(|c| !c.ignore && c.group() == name);
+            if let Some(other) = others.clone().find(|other| other.known != column.known) {
+                return Err(format!(
+                    "group `{name}`: `{}` and `{}` are asked for together, so either both are known or none",
+                    column.name, other.name
+                ));
+            }
+            if column.known {
+                continue;
+            }
+            let at = groups.iter().position(|(group, _)| group.name == name).unwrap_or_else(|| {
+                groups.push((Group { name: name.into(), cost: 0.0, columns: Vec::new() }, None));
+                groups.len() - 1
+            });
+            let (group, stated) = &mut groups[at];
+            match (column.cost, *stated) {
+                (Some(cost), Some(before)) if cost != before => {
+                    let first = &self.features[group.columns[0]].name;
+                    return Err(format!(
+                        "group `{name}` has two costs, {before} (`{first}`) and {cost} (`{}`): its columns are asked \
+                         for together, so there is one",
+                        column.name
+                    ));
+                }
+                (Some(cost), _) => *stated = Some(cost),
+                (None, _) => {}
+            }
+            group.columns.push(index);
+        }
+        groups
+            .into_iter()
+            .map(|(group, cost)| match cost {
+                Some(cost) => Ok(Group { cost, ..group }),
+                None => Err(format!("feature `{}` has no cost: write one, such as cost = 1.0", group.name)),
+            })
+            .collect()
+    }
+
+    /// The columns that are known from the start, as indices into [`Schema::features`].
+    pub fn known(&self) -> Vec<usize> {
+        (0..self.features.len()).filter(|&i| self.features[i].known && !self.features[i].ignore).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "[table]\npath = \"t.csv\"\n[target]\ncolumn = \"y\"\nclasses = [\"a\", \"b\"]\n";
+
+    fn refused(text: &str) -> String {
+        Schema::parse(&format!("{HEAD}{text}")).expect_err("should have been refused")
+    }
+
+    #[test]
+    fn groups_share_a_cost() {
+        let text = format!(
+            "{HEAD}[[feature]]\nname = \"u\"\nkind = \"numeric\"\ngroup = \"g\"\ncost = 2\n\
+             [[feature]]\nname = \"v\"\nkind = \"numeric\"\ncost = 1.5\n\
+             [[feature]]\nname = \"w\"\nkind = \"numeric\"\ngroup = \"g\"\n\
+             [[feature]]\nname = \"k\"\nkind = \"numeric\"\nknown = true\n"
+        );
+        let schema = Schema::parse(&text).expect("valid");
+        let groups = schema.groups().expect("valid");
+        assert_eq!(groups.len(), 2);
+        assert_eq!(
+            (groups[0].name.as_str(), groups[0].cost, &groups[0].columns[..]),
+            ("g", 2.0, &[0, 2][..])
+        );
+        assert_eq!(schema.known(), [3]);
+        assert_eq!(schema.split, Split::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let feature = |rest: &str| format!("[[feature]]\nname = \"u\"\nkind = \"numeric\"\n{rest}\n");
+        let says = |text: &str, what: &str| {
+            let error = refused(text);
+            assert!(error.contains(what), "`{what}` is not in: {error}");
+        };
+        says("", "no feature can be asked for");
+        says(&feature("known = true"), "no feature can be asked for");
+        says(&feature(""), "`u` has no cost");
+        says(&feature("cost = -1"), "`u`: its cost is -1");
+        says(&feature("cost = nan"), "`u`: its cost is NaN");
+        says(&feature("cost = \"cheap\""), "line 9");
+        says(&feature("price = 3"), "unknown field `price`");
+        let second = "[[feature]]\nname = \"v\"\nkind = \"numeric\"\ngroup = \"u\"\ncost = 3\n";
+        says(&(feature("cost = 2") + second), "group `u` has two costs, 2 (`u`) and 3 (`v`)");
+        says(&(feature("cost = 2") + &feature("cost = 2")), "both named `u`");
+        says(&(feature("known = true") + second), "either both are known or none");
+        says("[[feature]]\nname = \"u\"\nkind = \"ordinal\"\ncost = 1", "needs values");
+        says("[[feature]]\nname = \"y\"\nkind = \"numeric\"\ncost = 1", "is the target");
+        says(&format!("{}[split]\ntrain = 0.9", feature("cost = 1")), "do not add up to 1");
+        says(&format!("{}[preprocessing]\nwinsorize = [0.9, 0.1]", feature("cost = 1")), "two quantiles");
+    }
+}

@@ -1,0 +1,420 @@
+//! How the cells of a table become the columns that the networks read. It travels with the model, so that
+//! a session, `querent ask` and `querent eval` take words and numbers as the table has them.
+//!
+//! | kind | columns |
+//! |---|---|
+//! | number | the value, clipped to the training rows' quantiles (winsorized); missing: their mean |
+//! | binary | 0 for the first value, 1 for the second; missing: their mean |
+//! | ordinal | 0, 1, 2, … in the order of its levels; missing: their mean |
+//! | categories | one for each value of the training rows; a value they do not have has a code of its own: none of them is 1 |
+//!
+//! Where the training rows have missing cells, one more column of the same feature is 1 for a missing
+//! cell: acquiring the feature reveals that it is missing.
+
+use crate::data::Split;
+use crate::error::{Error, Result};
+use crate::problem::Problem;
+use serde::{Deserialize, Serialize};
+
+/// What one cell can be and how it is encoded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Code {
+    /// A number.
+    Number {
+        /// What is below becomes this.
+        low: f64,
+        /// What is above becomes this.
+        high: f64,
+        /// What a missing cell becomes.
+        fill: f64,
+        /// The smallest and the largest value of the training rows.
+        seen: [f64; 2],
+        /// What is above counts as missing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        missing_above: Option<f64>,
+    },
+    /// One of two words, or of several in order.
+    Levels {
+        /// The words, from 0.
+        levels: Vec<String>,
+        /// What a missing cell becomes.
+        fill: f64,
+    },
+    /// One of several words without an order.
+    Categories {
+        /// The words, a column each.
+        values: Vec<String>,
+    },
+}
+
+/// A column of the user's table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Field {
+    /// Its name in the header.
+    pub name: String,
+    /// What its numbers are in; empty if there is no unit.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// What its cells can be.
+    pub code: Code,
+    /// Whether one more column tells a missing cell.
+    pub flag: bool,
+}
+
+/// Something about a cell that is no error, but that its author may want to know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// Nothing.
+    Fine,
+    /// The cell is missing.
+    Missing,
+    /// The number is outside of what the training rows have.
+    OutOfRange([f64; 2]),
+    /// No training row has this word.
+    Unseen,
+}
+
+/// The encoding of a whole table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Encoding {
+    /// The column of the table that is predicted.
+    pub target: String,
+    /// Cells that mean: not known.
+    pub missing: Vec<String>,
+    /// The fields of each feature.
+    pub features: Vec<Vec<Field>>,
+    /// Fields that are known from the start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<Field>,
+    /// What to judge by, as in `problem.toml`.
+    #[serde(default)]
+    pub metric: Metric,
+}
+
+/// What a policy's answers are judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// The share of right answers.
+    #[default]
+    Accuracy,
+    /// F1 averaged over the classes: where they are imbalanced.
+    MacroF1,
+}
+
+impl std::fmt::Display for Metric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Metric::Accuracy => "accuracy",
+            Metric::MacroF1 => "macro-F1",
+        })
+    }
+}
+
+/// A word as it is compared: without spaces around it, and a whole number without its `.0`.
+pub fn canonical(word: &str) -> &str {
+    let word = word.trim();
+    match word.split_once('.') {
+        Some((whole, zeros))
+            if !zeros.is_empty()
+                && zeros.bytes().all(|b| b == b'0')
+                && !whole.trim_start_matches('-').is_empty()
+                && whole.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            whole
+        }
+        _ => word,
+    }
+}
+
+/// Words of a list for a message, shortened.
+pub(crate) fn listed(words: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = words.iter().take(SHOWN).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    if words.len() > SHOWN {
+        text += &format!(" and {} more", words.len() - SHOWN);
+    }
+    text
+}
+
+impl Field {
+    /// How many columns it becomes.
+    pub fn columns(&self) -> usize {
+        let values = if let Code::Categories { values } = &self.code { values.len() } else { 1 };
+        values + usize::from(self.flag)
+    }
+
+    /// The name with its unit.
+    pub fn label(&self) -> String {
+        if self.unit.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, self.unit) }
+    }
+
+    /// What an answer looks like, for a person: `a number, 35 to 41.2`.
+    pub fn expected(&self) -> String {
+        match &self.code {
+            Code::Number { seen, .. } => format!("a number, {} to {} so far", short(seen[0]), short(seen[1])),
+            Code::Levels { levels, .. } => listed(levels),
+            Code::Categories { values } => listed(values),
+        }
+    }
+
+    /// Appends a missing cell's columns.
+    pub fn encode_missing(&self, out: &mut Vec<f32>) {
+        match &self.code {
+            Code::Number { fill, .. } | Code::Levels { fill, .. } => out.push(*fill as f32),
+            Code::Categories { values } => out.extend(std::iter::repeat_n(0.0, values.len())),
+        }
+        if self.flag {
+            out.push(1.0);
+        }
+    }
+
+    /// Appends a number's column(s).
+    pub(crate) fn encode_number(&self, value: f64, out: &mut Vec<f32>) -> Notice {
+        let Code::Number { low, high, seen, missing_above, .. } = &self.code else {
+            self.encode_missing(out);
+            return Notice::Missing;
+        };
+        if missing_above.is_some_and(|most| value > most) {
+            self.encode_missing(out);
+            return Notice::Missing;
+        }
+        out.push(value.max(*low).min(*high) as f32);
+        self.push_present(out);
+        if value < seen[0] || value > seen[1] { Notice::OutOfRange(*seen) } else { Notice::Fine }
+    }
+
+    fn push_present(&self, out: &mut Vec<f32>) {
+        if self.flag {
+            out.push(0.0);
+        }
+    }
+
+    /// Appends the columns of a cell that is not missing.
+    ///
+    /// # Errors
+    /// What is wrong with the cell, in words; nothing has been appended then.
+    pub fn encode(&self, cell: &str, out: &mut Vec<f32>) -> Result<Notice, String> {
+        let word = canonical(cell);
+        match &self.code {
+            Code::Number { .. } => Ok(self.encode_number(number(cell)?, out)),
+            Code::Levels { levels, .. } => {
+                let Some(level) = position(levels, word) else {
+                    return Err(format!("`{word}` is none of {}", listed(levels)));
+                };
+                out.push(level as f32);
+                self.push_present(out);
+                Ok(Notice::Fine)
+            }
+            Code::Categories { values } => {
+                let at = position(values, word);
+                out.extend((0..values.len()).map(|i| if at == Some(i) { 1.0 } else { 0.0 }));
+                self.push_present(out);
+                Ok(if at.is_none() { Notice::Unseen } else { Notice::Fine })
+            }
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let fail = |what: &str| Err(Error::Problem(format!("the encoding of `{}` {what}", self.name)));
+        match &self.code {
+            Code::Number { low, high, fill, seen, missing_above } => {
+                let all = [*low, *high, *fill, seen[0], seen[1], missing_above.unwrap_or(0.0)];
+                if all.iter().any(|value| !value.is_finite()) || low > high {
+                    return fail("has numbers that are not finite or not in order");
+                }
+            }
+            Code::Levels { levels, fill } if levels.is_empty() || !fill.is_finite() => {
+                return fail("has no levels, or a fill that is not finite");
+            }
+            Code::Categories { values } if values.is_empty() && !self.flag => {
+                return fail("has no values");
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn position(words: &[String], word: &str) -> Option<usize> {
+    words.iter().position(|known| known == word)
+}
+
+/// A number as people write it in tables.
+pub(crate) fn number(cell: &str) -> Result<f64, String> {
+    let cell = cell.trim();
+    match cell.parse::<f64>() {
+        Ok(value) if (value as f32).is_finite() => Ok(value),
+        Ok(value) => Err(format!("`{cell}` is {value}, not a finite number of 32 bits")),
+        Err(_) if cell.contains(',') && cell.replace(',', ".").parse::<f64>().is_ok() => {
+            Err(format!("`{cell}` is not a number: write a decimal point, no comma"))
+        }
+        Err(_) => Err(format!("`{}` is not a number", cell.chars().take(40).collect::<String>())),
+    }
+}
+
+/// A number with up to four significant digits.
+pub fn short(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+impl Encoding {
+    /// Whether a cell says that nothing is known: an empty one always does.
+    pub fn is_missing(&self, cell: &str) -> bool {
+        let cell = cell.trim();
+        cell.is_empty() || self.missing.iter().any(|word| word == cell)
+    }
+
+    /// Checks that it makes as many columns of each feature as a problem has.
+    ///
+    /// # Errors
+    /// The first feature that does not fit.
+    pub fn check(&self, problem: &Problem) -> Result<()> {
+        if self.features.len() != problem.features().len() {
+            return Err(Error::Problem(format!(
+                "the encoding has {} features, the problem {}",
+                self.features.len(),
+                problem.features().len()
+            )));
+        }
+        let groups = problem.group_of_column();
+        let mut at = 0;
+        for (index, fields) in self.features.iter().chain(std::iter::once(&self.known)).enumerate() {
+            fields.iter().try_for_each(Field::check)?;
+            let columns: usize = fields.iter().map(Field::columns).sum();
+            let there = groups.get(at..at + columns).is_some_and(|g| g.iter().all(|&g| g as usize == index));
+            at += columns;
+            let over = groups.get(at).is_some_and(|&group| group as usize == index);
+            if !there || over {
+                let name = problem.features().get(index).map_or("what is known", |f| f.name.as_str());
+                return Err(Error::Problem(format!(
+                    "the encoding of `{name}` makes {columns} columns, the problem has another number of them"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes the cells of some fields, in their order; a cell in `missing` is a missing one.
+    ///
+    /// # Errors
+    /// Too many or too few cells, or the first one that cannot be read, with its field.
+    pub fn encode(&self, fields: &[Field], cells: &[&str]) -> Result<(Vec<f32>, Vec<Notice>)> {
+        if fields.len() != cells.len() {
+            let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
+            return Err(Error::Data(format!(
+                "{} value(s) for {} field(s): {}",
+                cells.len(),
+                fields.len(),
+                listed(&names)
+            )));
+        }
+        let mut values = Vec::new();
+        let mut notices = Vec::new();
+        for (field, cell) in fields.iter().zip(cells) {
+            notices.push(if self.is_missing(cell) {
+                field.encode_missing(&mut values);
+                Notice::Missing
+            } else {
+                field
+                    .encode(cell, &mut values)
+                    .map_err(|what| Error::Data(format!("`{}`: {what}", field.name)))?
+            });
+        }
+        Ok((values, notices))
+    }
+
+    /// Columns of all fields together.
+    pub fn columns(&self) -> usize {
+        self.fields().map(Field::columns).sum()
+    }
+
+    /// All fields: those of the features in order, then those known from the start.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.features.iter().flatten().chain(&self.known)
+    }
+
+    /// Appends one row: a cell for each of [`Encoding::fields`].
+    pub(crate) fn encode_row<'a>(
+        &self,
+        cells: impl Iterator<Item = &'a str>,
+        split: &mut Split,
+    ) -> Result<(), (usize, String)> {
+        for (index, (field, cell)) in self.fields().zip(cells).enumerate() {
+            if self.is_missing(cell) {
+                field.encode_missing(&mut split.x);
+            } else {
+                field.encode(cell, &mut split.x).map_err(|what| (index, what))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(code: Code, flag: bool) -> Field {
+        Field { name: "f".into(), unit: String::new(), code, flag }
+    }
+
+    fn columns(field: &Field, cell: &str) -> (Vec<f32>, Notice) {
+        let mut out = Vec::new();
+        let notice = field.encode(cell, &mut out).expect("encodes");
+        assert_eq!(out.len(), field.columns());
+        (out, notice)
+    }
+
+    #[test]
+    fn numbers_are_clipped_and_missing_ones_flagged() {
+        let code =
+            Code::Number { low: 1.0, high: 9.0, fill: 4.5, seen: [0.0, 10.0], missing_above: Some(50.0) };
+        let f = field(code, true);
+        assert_eq!(columns(&f, " 3.5 "), (vec![3.5, 0.0], Notice::Fine));
+        assert_eq!(columns(&f, "10"), (vec![9.0, 0.0], Notice::Fine));
+        assert_eq!(columns(&f, "-1e3"), (vec![1.0, 0.0], Notice::OutOfRange([0.0, 10.0])));
+        assert_eq!(columns(&f, "99"), (vec![4.5, 1.0], Notice::Missing));
+        let mut out = Vec::new();
+        f.encode_missing(&mut out);
+        assert_eq!(out, [4.5, 1.0]);
+        for (cell, says) in [("x", "not a number"), ("inf", "not a finite"), ("3,5", "decimal point")] {
+            assert!(f.encode(cell, &mut out).expect_err("refused").contains(says));
+        }
+        assert_eq!(out.len(), 2, "a refused cell leaves nothing");
+    }
+
+    #[test]
+    fn an_unseen_category_has_its_own_code() {
+        let f = field(Code::Categories { values: vec!["a".into(), "2".into()] }, true);
+        assert_eq!(columns(&f, "a").0, [1.0, 0.0, 0.0]);
+        assert_eq!(columns(&f, "2.0").0, [0.0, 1.0, 0.0]);
+        assert_eq!(columns(&f, "new"), (vec![0.0, 0.0, 0.0], Notice::Unseen));
+        let mut out = Vec::new();
+        f.encode_missing(&mut out);
+        assert_eq!(out, [0.0, 0.0, 1.0]);
+        let f = field(Code::Levels { levels: vec!["low".into(), "high".into()], fill: 0.25 }, false);
+        assert_eq!(columns(&f, "high").0, [1.0]);
+        assert!(f.encode("mid", &mut out).expect_err("refused").contains("`low`, `high`"));
+    }
+
+    #[test]
+    fn whole_numbers_lose_their_zeros_only() {
+        assert_eq!(canonical(" 1.0 "), "1");
+        assert_eq!(canonical("-2.00"), "-2");
+        for word in ["1.5", "1.", ".0", "v1.0", "-.0", "1.0.0"] {
+            assert_eq!(canonical(word), word);
+        }
+        assert_eq!(short(37.04), "37.04");
+        assert_eq!(short(0.000_123_456), "0.0001235");
+        assert_eq!(short(123_456.0), "123456");
+    }
+}

@@ -1,0 +1,365 @@
+//! A run as one HTML page: pictures inside, nothing loaded from anywhere.
+
+use super::{CurvePoint, PathPanel, Series, curve, dynamics, paths};
+use crate::digest::{Digest, Node};
+use crate::encoding::short;
+use crate::model::Model;
+use crate::run::{Point, Run};
+use std::fmt::Write;
+
+const STYLE: &str = include_str!("page.css");
+
+/// The page of a run and its models, one for each of its points.
+pub fn page(run: &Run, models: &[Model]) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_page(&mut out, run, models);
+    out
+}
+
+/// Text as it may stand between tags.
+fn text(raw: &str) -> String {
+    raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    if value == 0.0 || value >= 9.95 { format!("{value:.0}%") } else { format!("{value:.1}%") }
+}
+
+fn title(run: &Run) -> String {
+    let path = std::path::Path::new(&run.problem);
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    match path.parent().and_then(|folder| folder.file_name()) {
+        Some(folder) if stem == "problem" => folder.to_string_lossy().into_owned(),
+        _ => stem,
+    }
+}
+
+fn write_page(out: &mut String, run: &Run, models: &[Model]) -> std::fmt::Result {
+    let title = title(run);
+    writeln!(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
+    writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
+    writeln!(out, "<title>{} – querent</title>\n<style>\n{STYLE}</style>\n</head>\n<body>", text(&title))?;
+    writeln!(out, "<h1>{}</h1>", text(&title))?;
+    let [train, validation, test] = run.sizes;
+    writeln!(
+        out,
+        "<p>{train} training, {validation} validation and {test} test rows; {} features that can be asked for, {} for all of \
+         them; {} classes. Judged by {}. Trained by querent {} on {}.</p>",
+        run.features,
+        short(run.full_cost),
+        run.classes.len(),
+        run.metric,
+        text(&run.querent),
+        text(&run.engine)
+    )?;
+    if !run.known.is_empty() {
+        writeln!(out, "<p>Known before asking starts: {}.</p>", text(&run.known.join(", ")))?;
+    }
+    results(out, run)?;
+    writeln!(out, "<figure>{}</figure>", performance(run, &title))?;
+    for (index, (point, model)) in run.points.iter().zip(models).enumerate() {
+        let open = if index == 0 { " open" } else { "" };
+        writeln!(out, "<details{open}><summary>α = {}, seed {}</summary>", point.alpha, point.seed)?;
+        details(out, run, point, model)?;
+        writeln!(out, "</details>")?;
+    }
+    tried(out, run, models)?;
+    writeln!(out, "</body>\n</html>")
+}
+
+/// The table of all results.
+fn results(out: &mut String, run: &Run) -> std::fmt::Result {
+    let metric = run.metric;
+    writeln!(
+        out,
+        "<h2>Results on the {}</h2>",
+        if run.sizes[2] > 0 { "test rows" } else { "validation rows" }
+    )?;
+    writeln!(
+        out,
+        "<table><tr><th></th><th>{metric}</th><th>accuracy</th><th>loss</th><th>cost</th><th>questions</th></tr>"
+    )?;
+    let row = |out: &mut String, name: &str, numbers: [f64; 4], questions: &str| {
+        let [score, accuracy, loss, cost] = numbers;
+        writeln!(
+            out,
+            "<tr><td>{}</td><td>{score:.4}</td><td>{accuracy:.4}</td><td>{loss:.4}</td><td>{cost:.3}</td><td>{questions}</td></tr>",
+            text(name)
+        )
+    };
+    for point in &run.points {
+        let t = &point.test;
+        let name = format!("policy, α = {}, seed {}", point.alpha, point.seed);
+        let questions = format!("{:.2}", t.acquisitions);
+        row(out, &name, [t.score(metric), t.accuracy, t.loss, t.cost], &questions)?;
+        for subset in &point.subsets {
+            let shown = subset.features.iter().take(6).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = if subset.features.len() > 6 { ", …" } else { "" };
+            let name = format!("the same for everybody: {shown}{more}");
+            let numbers = [subset.score(metric), subset.accuracy, subset.loss, subset.cost];
+            row(out, &name, numbers, &subset.features.len().to_string())?;
+        }
+    }
+    for (name, subset) in [("nothing asked", &run.nothing), ("everything asked", &run.everything)] {
+        if let Some(s) = subset {
+            let questions = if s.features.is_empty() { 0 } else { run.features };
+            row(out, name, [s.score(metric), s.accuracy, s.loss, s.cost], &questions.to_string())?;
+        }
+    }
+    writeln!(out, "</table>")
+}
+
+/// Performance against cost.
+fn performance(run: &Run, title: &str) -> String {
+    let metric = run.metric;
+    let mut alphas: Vec<f64> = run.points.iter().map(|point| point.alpha).collect();
+    alphas.sort_by(f64::total_cmp);
+    alphas.dedup();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let policy = alphas.iter().map(|&alpha| {
+        let points = run.points.iter().filter(|point| point.alpha == alpha);
+        let scores: Vec<f64> = points.clone().map(|point| point.test.score(metric)).collect();
+        let costs: Vec<f64> = points.map(|point| point.test.cost).collect();
+        let y = mean(&scores);
+        let square = mean(&scores.iter().map(|score| (score - y).powi(2)).collect::<Vec<_>>());
+        CurvePoint { x: mean(&costs), y, y_sd: square.sqrt(), label: Some(format!("α {alpha}")) }
+    });
+    let mut series = vec![Series { name: "policy".into(), points: policy.collect() }];
+    let subsets = run.points.iter().flat_map(|point| &point.subsets);
+    let mut fixed: Vec<CurvePoint> =
+        subsets.map(|s| CurvePoint { x: s.cost, y: s.score(metric), y_sd: 0.0, label: None }).collect();
+    fixed.dedup_by(|a, b| a.x == b.x);
+    if !fixed.is_empty() {
+        series.push(Series { name: "the same for everybody".into(), points: fixed });
+    }
+    if let Some(nothing) = &run.nothing {
+        let point = CurvePoint { x: 0.0, y: nothing.score(metric), y_sd: 0.0, label: None };
+        series.push(Series { name: "nothing asked".into(), points: vec![point] });
+    }
+    let all = run.everything.as_ref().map(|all| ("everything asked".to_string(), all.score(metric)));
+    curve(&format!("{title}: performance against cost"), "mean cost", &metric.to_string(), &series, all)
+}
+
+fn details(out: &mut String, run: &Run, point: &Point, model: &Model) -> std::fmt::Result {
+    let digest = &point.digest;
+    let name = format!("α = {}", point.alpha);
+    writeln!(out, "<h2>What is asked, and why</h2>")?;
+    writeln!(
+        out,
+        "<p>The most common ways through the questions. Behind an arrow: the values of the question before (the middle \
+         80% of numbers) of those who go that way. Branches of less than 3% are summed up.</p>"
+    )?;
+    writeln!(out, "<ul class=\"flow\">")?;
+    digest.flow.iter().try_for_each(|first| node(out, first))?;
+    if digest.flow_rest > 0.0005 {
+        writeln!(out, "<li class=\"quiet\">other ways: {}</li>", percent(digest.flow_rest))?;
+    }
+    writeln!(out, "</ul>")?;
+    let panel = PathPanel {
+        name: format!("{} rows", digest.instances),
+        rows: digest.rows.clone(),
+        shares: digest.shares.clone(),
+        instances: digest.instances,
+    };
+    writeln!(out, "<figure>{}</figure>", paths(&format!("Questions step by step, {name}"), &[panel]))?;
+    usage(out, digest)?;
+    confusion(out, &run.classes, digest)?;
+    let bins = digest.calibration.iter().map(|bin| CurvePoint {
+        x: bin.confidence,
+        y: bin.right,
+        y_sd: 0.0,
+        label: Some(format!("{} rows", bin.count)),
+    });
+    let ideal = [0.0, 1.0].map(|p| CurvePoint { x: p, y: p, y_sd: 0.0, label: None }).to_vec();
+    let series = [
+        Series { name: "answers".into(), points: bins.collect() },
+        Series { name: "as it should be".into(), points: ideal },
+    ];
+    writeln!(out, "<h2>Calibration</h2>")?;
+    if model.problem().class_weights().iter().any(|&weight| weight != 1.0) {
+        writeln!(
+            out,
+            "<p>The classes are weighted, so the model believes in a world where they are as frequent as their weights \
+             make them: frequent classes are right more often than it says.</p>"
+        )?;
+    }
+    let drawn =
+        curve("How often answers of a confidence are right", "confidence", "share right", &series, None);
+    writeln!(out, "<figure>{drawn}</figure>")?;
+    writeln!(out, "<h2>Training</h2>")?;
+    writeln!(
+        out,
+        "<p>{} of at most {} epochs in {:.0} s.</p>",
+        point.epochs[0], point.epochs[1], point.seconds
+    )?;
+    writeln!(out, "<figure>{}</figure>", dynamics(&format!("Training, {name}"), model.history()))
+}
+
+/// A question or answer of the decision flow, and what follows.
+fn node(out: &mut String, of: &Node) -> std::fmt::Result {
+    let because = if of.because.is_empty() {
+        String::new()
+    } else {
+        format!("<span class=\"because\">{} →</span> ", text(&of.because))
+    };
+    let what = match (&of.ask, &of.answer) {
+        (Some(ask), _) => format!("<span class=\"ask\">{}?</span>", text(ask)),
+        (None, Some((answer, right))) => {
+            format!(
+                "<span class=\"answer\">{}</span> <span class=\"quiet\">{} right</span>",
+                text(answer),
+                percent(*right)
+            )
+        }
+        (None, None) => String::new(),
+    };
+    let width = (100.0 * of.share).clamp(0.5, 100.0);
+    write!(
+        out,
+        "<li>{because}{what} <span class=\"bar\"><span style=\"width:{width:.1}px\"></span></span> <span class=\"quiet\">{}</span>",
+        percent(of.share)
+    )?;
+    let rest = of.rest > 0.0005;
+    if !of.next.is_empty() || rest {
+        writeln!(out, "<ul>")?;
+        of.next.iter().try_for_each(|next| node(out, next))?;
+        if rest {
+            writeln!(out, "<li class=\"quiet\">other ways: {}</li>", percent(of.rest))?;
+        }
+        write!(out, "</ul>")?;
+    }
+    writeln!(out, "</li>")
+}
+
+/// Features asked for, of those that were asked for at all.
+fn usage(out: &mut String, digest: &Digest) -> std::fmt::Result {
+    const SHOWN: usize = 40;
+    let asked: Vec<_> = digest.usage.iter().filter(|usage| usage.asked > 0.0).collect();
+    let most = asked.iter().map(|usage| usage.spent).fold(0.0, f64::max).max(1e-12);
+    writeln!(out, "<h2>Features and spending</h2>")?;
+    writeln!(
+        out,
+        "<table><tr><th>feature</th><th>cost</th><th>asked of</th><th></th><th>mean place</th><th>spent on it</th><th></th></tr>"
+    )?;
+    for usage in asked.iter().take(SHOWN) {
+        writeln!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.1}</td><td>{:.3}</td><td>{}</td></tr>",
+            text(&usage.name),
+            short(usage.cost),
+            percent(usage.asked),
+            bar(usage.asked, "asked"),
+            usage.position,
+            usage.spent,
+            bar(usage.spent / most, "spent")
+        )?;
+    }
+    writeln!(out, "</table>")?;
+    if asked.len() > SHOWN {
+        writeln!(
+            out,
+            "<p class=\"quiet\">and {} more that were asked for less often</p>",
+            asked.len() - SHOWN
+        )?;
+    }
+    let never: Vec<&str> =
+        digest.usage.iter().filter(|usage| usage.asked == 0.0).map(|usage| usage.name.as_str()).collect();
+    if !never.is_empty() {
+        let shown = never.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+        let more =
+            if never.len() > SHOWN { format!(" and {} more", never.len() - SHOWN) } else { String::new() };
+        writeln!(out, "<p>Never asked for: {}{more}.</p>", text(&shown))?;
+    }
+    Ok(())
+}
+
+fn bar(share: f64, kind: &str) -> String {
+    format!(
+        "<span class=\"bar\"><span class=\"{kind}\" style=\"width:{:.1}px\"></span></span>",
+        100.0 * share
+    )
+}
+
+fn confusion(out: &mut String, classes: &[String], digest: &Digest) -> std::fmt::Result {
+    writeln!(
+        out,
+        "<h2>Answers by true class</h2>\n<table class=\"confusion\"><tr><th>true \\ answered</th>"
+    )?;
+    classes.iter().try_for_each(|class| write!(out, "<th>{}</th>", text(class)))?;
+    writeln!(out, "<th>recall</th></tr>")?;
+    for (truth, row) in digest.confusion.iter().enumerate() {
+        let total = row.iter().sum::<usize>().max(1) as f64;
+        write!(out, "<tr><th>{}</th>", text(&classes[truth]))?;
+        for (answer, &count) in row.iter().enumerate() {
+            let share = count as f64 / total;
+            let colour = if answer == truth { "0,114,178" } else { "213,94,0" };
+            let ink = if share > 0.6 { ";color:#fff" } else { "" };
+            write!(out, "<td style=\"background:rgba({colour},{share:.2}){ink}\">{count}</td>")?;
+        }
+        writeln!(out, "<td>{}</td></tr>", percent(row[truth] as f64 / total))?;
+    }
+    writeln!(out, "</table>")
+}
+
+/// What was and what was not tried: a result is worth as much as what it was compared with.
+fn tried(out: &mut String, run: &Run, models: &[Model]) -> std::fmt::Result {
+    let mut alphas: Vec<String> = run.points.iter().map(|point| point.alpha.to_string()).collect();
+    alphas.dedup();
+    let mut seeds: Vec<u64> = run.points.iter().map(|point| point.seed).collect();
+    seeds.sort();
+    seeds.dedup();
+    writeln!(out, "<h2>What was tried, and what was not</h2>\n<ul>")?;
+    writeln!(out, "<li>Tried: α = {}; {} seed(s): {:?}.</li>", alphas.join(", "), seeds.len(), seeds)?;
+    if let Some(model) = models.first() {
+        let c = model.config();
+        writeln!(
+            out,
+            "<li>Each model: hidden layers {:?} and {:?}, batch {}, dropout {}, at most {} questions, temperatures {:?}.</li>",
+            c.policy_hidden,
+            c.predictor_hidden,
+            c.batch,
+            c.dropout,
+            model.steps(),
+            c.temperatures
+        )?;
+    }
+    if alphas.len() < 2 {
+        writeln!(
+            out,
+            "<li>Not tried: another α. <code>--alphas</code> shows what more or less spending would reach.</li>"
+        )?;
+    }
+    if seeds.len() < 3 {
+        writeln!(
+            out,
+            "<li>Not tried: more seeds. How much of a difference is chance is not known from {}.</li>",
+            seeds.len()
+        )?;
+    }
+    if run.nothing.is_none() {
+        writeln!(
+            out,
+            "<li>Not tried: <code>--baselines</code>. Without them it is not known whether the policy beats a fixed set \
+             of features.</li>"
+        )?;
+    } else {
+        writeln!(
+            out,
+            "<li>Tried: a fixed set of features of the same cost, chosen one by one on validation rows, each with a \
+             predictor of its own. Not tried: every set.</li>"
+        )?;
+    }
+    writeln!(
+        out,
+        "<li>Not tried: other network sizes, rates or splits of the rows; other rows than this table's.</li>"
+    )?;
+    if run.points.iter().any(|point| point.epochs[0] == point.epochs[1]) {
+        writeln!(
+            out,
+            "<li>Some training used all of its epochs: more (<code>--epochs</code>) may reach more.</li>"
+        )?;
+    }
+    writeln!(out, "</ul>")
+}

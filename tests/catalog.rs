@@ -1,0 +1,115 @@
+//! The catalog's data sets, where their files are: sizes as their notes say, and a short training of each.
+//! Without the files the tests skip, aloud; `QUERENT_DATA` says where they are.
+#![cfg(feature = "table")]
+
+use querent::Engine;
+use querent::data::catalog::{CATALOG, Entry, State, data_dir};
+use querent::evaluate::outcomes;
+use querent::nmppg::{Config, Trainer, Which};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// The data folder, seen from the repository's root.
+fn folder() -> PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(data_dir(None))
+}
+
+/// The data sets whose files are all there.
+fn there() -> Vec<&'static Entry> {
+    let dir = folder();
+    CATALOG
+        .iter()
+        .filter(|entry| {
+            let found = entry.look(&dir).expect("looks");
+            let absent = found.iter().find(|file| file.state == State::Absent);
+            if let Some(file) = absent {
+                eprintln!("SKIPPED {}: no {}", entry.name, dir.join(entry.name).join(file.name).display());
+            }
+            absent.is_none()
+        })
+        .collect()
+}
+
+#[test]
+fn sizes_are_as_published() {
+    let columns =
+        [("connect4", 126), ("splice", 480), ("metabric", 662), ("mnist", 784), ("fashion_mnist", 784)];
+    for entry in there() {
+        let started = Instant::now();
+        let prepared = entry.load(&folder(), 0).unwrap_or_else(|error| panic!("{error}"));
+        let problem = prepared.data.problem();
+        assert_eq!(prepared.data.sizes(), entry.sizes, "{}", entry.name);
+        assert_eq!(problem.features().len(), entry.features, "{}", entry.name);
+        assert_eq!(problem.classes().len(), entry.classes, "{}", entry.name);
+        if let Some((_, wide)) = columns.iter().find(|(name, _)| *name == entry.name) {
+            assert_eq!(problem.columns(), *wide, "{}", entry.name);
+        }
+        let costs: f64 = problem.features().iter().map(|feature| feature.cost).sum();
+        match entry.name {
+            "diabetes" => assert_eq!(costs, 155.0),
+            "mortality" => assert!((costs - 113.69029411764706 - 0.026).abs() < 1e-9, "{costs}"),
+            _ => {}
+        }
+        // Every split has every class, in the same proportion.
+        for split in prepared.data.splits() {
+            let share = |labels: &[u32]| {
+                labels.iter().filter(|&&label| label == 0).count() as f64 / labels.len() as f64
+            };
+            let difference = share(&split.y) - share(&prepared.data.splits()[0].y);
+            assert!(difference.abs() < 0.02 || entry.is_synthetic() || entry.is_images(), "{}", entry.name);
+        }
+        assert_eq!(prepared.data.images().is_some(), entry.is_images());
+        println!("{}: {} columns, {:.1} s", entry.name, problem.columns(), started.elapsed().as_secs_f64());
+    }
+}
+
+/// Class counts as the data sets' notes have them.
+#[test]
+fn classes_are_as_published() {
+    let published: [(&str, &[usize]); 5] = [
+        ("connect4", &[6_449, 16_635, 44_473]),
+        ("splice", &[767, 768, 1_655]),
+        ("metabric", &[679, 461, 220, 199, 199, 140]),
+        ("mortality", &[10_071, 3_371]),
+        ("diabetes", &[17_608, 71_710, 2_744]),
+    ];
+    for entry in there() {
+        let Some((_, wanted)) = published.iter().find(|(name, _)| *name == entry.name) else { continue };
+        let prepared = entry.load(&folder(), 0).unwrap_or_else(|error| panic!("{error}"));
+        let mut counts = vec![0; entry.classes];
+        for split in prepared.data.splits() {
+            split.y.iter().for_each(|&label| counts[label as usize] += 1);
+        }
+        assert_eq!(counts, *wanted, "{}", entry.name);
+    }
+}
+
+/// A few steps on each: it trains, asks, and its session agrees with the engine.
+#[test]
+#[ignore = "trains on every data set that is there: some minutes"]
+fn every_data_set_trains() {
+    for entry in there() {
+        let prepared = entry.load(&folder(), 0).unwrap_or_else(|error| panic!("{error}"));
+        let config = Config {
+            warm_up_epochs: 1,
+            stage_epochs: 1,
+            epoch_steps: 1,
+            temperatures: vec![0.5],
+            policy_hidden: [32, 32],
+            predictor_hidden: [32, 32],
+            horizon: Some(5),
+            batch: 512,
+            average: 0.1,
+            ..Config::new(0.01)
+        };
+        let started = Instant::now();
+        let mut trainer = Trainer::new(&Engine::cpu(), &prepared.data, config).expect("fits");
+        while trainer.epoch_blocking().expect("trains").is_some() {}
+        let model = trainer.finish_blocking().expect("finishes");
+        let traces = trainer.stepper_mut().traces_blocking(Which::Test).expect("evaluates");
+        let asked = outcomes(&model, &prepared.data, Which::Test, f64::INFINITY).expect("asks");
+        let same = traces.guess.iter().zip(&asked.traces.guess).filter(|(a, b)| a == b).count();
+        assert!(same as f64 > 0.99 * traces.len() as f64, "{}: {same} of {}", entry.name, traces.len());
+        println!("{}: {:.1} s", entry.name, started.elapsed().as_secs_f64());
+    }
+}
