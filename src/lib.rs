@@ -43,7 +43,7 @@ mod problem;
 pub mod report;
 mod session;
 
-pub use engine::Engine;
+pub use engine::{Budget, Engine};
 pub use error::{Error, Result};
 pub use methods::nmppg;
 pub use model::Model;

@@ -5,6 +5,7 @@ pub mod synthetic;
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Rows of a table: all columns of each, and its label.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,11 +64,11 @@ impl Normalization {
 }
 
 /// A fully observed table, split into training, validation and test rows, with the normalization its
-/// values have been through.
+/// values have been through. Clones share the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
     problem: Problem,
-    splits: [Split; 3],
+    splits: Arc<[Split; 3]>,
     normalization: Normalization,
 }
 
@@ -89,13 +90,13 @@ impl Dataset {
             return Err(Error::Data("the training split has no rows".into()));
         }
         let normalization = Normalization::identity(problem.columns());
-        Ok(Self { problem, splits, normalization })
+        Ok(Self { problem, splits: Arc::new(splits), normalization })
     }
 
     /// The same table with every column standardized by the training rows' mean and deviation.
     pub fn standardized(mut self) -> Self {
         let normalization = Normalization::of(&self.splits[0], self.problem.columns());
-        self.splits.iter_mut().for_each(|split| normalization.apply(&mut split.x));
+        Arc::make_mut(&mut self.splits).iter_mut().for_each(|split| normalization.apply(&mut split.x));
         // The values may have been normalized before: (v − m)/s of (x − M)/S is (x − M − m S)/(s S).
         let both = self.normalization.mean.iter().zip(&self.normalization.scale);
         let (mean, scale) = both

@@ -141,6 +141,8 @@ pub struct Net {
     pub values: BufferId,
     /// Their moving average.
     pub average: BufferId,
+    /// The average at its best so far.
+    pub best: BufferId,
     /// Adam's mean of the gradient.
     pub mean: BufferId,
     /// Adam's mean of the squared gradient.
@@ -155,10 +157,10 @@ impl Net {
     /// Declares a network's buffers.
     pub fn declare(b: &mut PlanBuilder, name: &str, mlp: Mlp, none: BufferId) -> Self {
         let mut shared = |what| b.buffer(format!("{name}.{what}"), Elem::F32, mlp.len, Scope::Shared);
-        let (values, average) = (shared("values"), shared("average"));
+        let (values, average, best) = (shared("values"), shared("average"), shared("best"));
         let (mean, variance) = (shared("mean"), shared("variance"));
         let grad = b.buffer(format!("{name}.grad"), Elem::F32, mlp.len, Scope::Lane);
-        Self { mlp, values, average, mean, variance, grad, none }
+        Self { mlp, values, average, best, mean, variance, grad, none }
     }
 
     /// The same network with its averaged weights, for evaluation.
