@@ -203,25 +203,33 @@ impl Gpu {
         buffer
     }
 
+    /// A buffer for [`Gpu::is_lost`].
+    pub(crate) fn probe(&self) -> wgpu::Buffer {
+        self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("querent probe"),
+            size: 4,
+            usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+            mapped_at_creation: false,
+        })
+    }
+
     /// Whether the device is gone. Neither waits nor polls: a device that is gone refuses at once to map
-    /// a buffer, and any other does so later.
-    pub(crate) fn is_lost(&self) -> bool {
+    /// a buffer, and any other would do so later.
+    pub(crate) fn is_lost(&self, probe: &wgpu::Buffer) -> bool {
         let refused = Arc::new(AtomicBool::new(false));
         let answer = Arc::clone(&refused);
-        let probe = self.scoped("probe", || {
-            let buffer = self.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some("querent probe"),
-                size: 4,
-                usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
-                mapped_at_creation: false,
-            });
-            buffer.map_async(wgpu::MapMode::Read, .., move |result| {
+        let asked = self.scoped("probe", || {
+            probe.map_async(wgpu::MapMode::Read, .., move |result| {
                 answer.store(result.is_err(), Ordering::Relaxed);
             });
-            // Looked at before the buffer goes: that also ends the mapping.
-            refused.load(Ordering::Relaxed)
+            // Looked at before the request is taken back: that also ends it with an error.
+            let lost = refused.load(Ordering::Relaxed);
+            if !lost {
+                probe.unmap();
+            }
+            lost
         });
-        probe.unwrap_or(true)
+        asked.unwrap_or(true)
     }
 
     /// Waits until the queue is empty.

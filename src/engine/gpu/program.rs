@@ -57,6 +57,9 @@ impl GpuProgram {
         if plan.lanes() != 1 {
             return Err(Error::Plan(format!("{} lanes, but a GPU plan has one", plan.lanes())));
         }
+        if gpu.is_lost(&gpu.probe()) {
+            return Err(Error::DeviceLost("nothing can be made on it any more".into()));
+        }
         let limits = gpu.device().limits();
         for decl in plan.buffers() {
             check_limits(&limits, decl)?;

@@ -70,6 +70,7 @@ pub(crate) struct Slices {
     /// The number of the slice that ran last.
     last: wgpu::Buffer,
     timer: Option<Timer>,
+    probe: wgpu::Buffer,
     /// Ways back that are free.
     free: Vec<wgpu::Buffer>,
     /// What `last` will be when everything recorded has run.
@@ -133,7 +134,7 @@ impl Slices {
     /// What the device refuses.
     pub fn new(gpu: Arc<Gpu>) -> Result<Self> {
         let device = gpu.device();
-        let (numbers, last, timer) = gpu.scoped("slices", || {
+        let (numbers, last, timer, probe) = gpu.scoped("slices", || {
             let numbers: Vec<u32> = (1..=NUMBERS).collect();
             let numbers = gpu.filled("querent slice numbers", &numbers);
             let last = device.create_buffer(&wgpu::BufferDescriptor {
@@ -156,9 +157,14 @@ impl Slices {
                 }),
                 period: gpu.queue().get_timestamp_period(),
             });
-            (numbers, last, timer)
+            (numbers, last, timer, gpu.probe())
         })?;
-        Ok(Self { gpu, numbers, last, timer, free: Vec::new(), expected: 0, next: 0 })
+        Ok(Self { gpu, numbers, last, timer, probe, free: Vec::new(), expected: 0, next: 0 })
+    }
+
+    /// Whether the device is gone.
+    pub fn is_lost(&self) -> bool {
+        self.gpu.is_lost(&self.probe)
     }
 
     /// Whether passes can be timed.
@@ -249,10 +255,14 @@ impl Slices {
         let arrived = match answer {
             Answer::Pending => return Ok(Fate::Pending),
             Answer::Failed => return Ok(Fate::DeviceLost),
-            Answer::Dropped => return Ok(if self.gpu.is_lost() { Fate::DeviceLost } else { Fate::Lost }),
+            Answer::Dropped => return Ok(Fate::Lost),
             Answer::Mapped(arrived) => arrived,
         };
-        let view = slice.staging.get_mapped_range(..).map_err(|error| Error::Gpu(error.to_string()))?;
+        let view = match slice.staging.get_mapped_range(..) {
+            Ok(view) => view,
+            Err(_) if self.is_lost() => return Ok(Fate::DeviceLost),
+            Err(error) => return Err(Error::Gpu(error.to_string())),
+        };
         let bytes = view.to_vec();
         drop(view);
         if word(&bytes, 4) != slice.number {

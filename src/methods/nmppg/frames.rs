@@ -132,27 +132,23 @@ impl Frames {
     /// The device was lost, slices did not run in the order of their recording, or a gradient was not
     /// finite.
     pub fn collect(&mut self, procedure: &mut Procedure, stepper: &mut Stepper) -> Result<News> {
+        if self.slices.is_lost() {
+            return Err(lost());
+        }
         let mut news = News::default();
         while let Some(front) = self.in_flight.front() {
             match self.slices.fate(&front.slice)? {
-                Fate::Pending => break,
-                Fate::DeviceLost => {
-                    return Err(Error::DeviceLost(
-                        "work that was recorded on it cannot be finished; `resume_on` continues on another \
-                         device"
-                            .into(),
-                    ));
-                }
+                Fate::Pending | Fate::Lost => break,
+                Fate::DeviceLost => return Err(lost()),
                 Fate::OutOfOrder => return Err(out_of_order()),
-                Fate::Lost => {
-                    self.forget_lost(procedure)?;
-                    break;
-                }
                 Fate::Ran(arrival) => {
                     let Some(done) = self.in_flight.pop_front() else { break };
                     self.digest(done, &arrival, procedure, stepper, &mut news)?;
                 }
             }
+        }
+        if let Some(first) = self.first_lost()? {
+            self.forget_lost(first, procedure)?;
         }
         Ok(news)
     }
@@ -189,31 +185,35 @@ impl Frames {
         Ok(())
     }
 
-    /// The slice at the front never ran. If none of the later ones did, they are recorded again; as long
-    /// as that is not known, nothing is recorded.
-    fn forget_lost(&mut self, procedure: &mut Procedure) -> Result<()> {
-        for later in self.in_flight.iter().skip(1) {
+    /// The first slice that never ran and never will.
+    fn first_lost(&self) -> Result<Option<usize>> {
+        for (index, entry) in self.in_flight.iter().enumerate() {
+            if matches!(self.slices.fate(&entry.slice)?, Fate::Lost) {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes back to where the procedure stood before a slice that never ran, if none of the later ones did
+    /// or will.
+    fn forget_lost(&mut self, first: usize, procedure: &mut Procedure) -> Result<()> {
+        for later in self.in_flight.iter().skip(first + 1) {
             match self.slices.fate(&later.slice)? {
                 Fate::Pending => return Ok(()),
                 Fate::Lost => {}
-                Fate::DeviceLost => return Err(Error::DeviceLost("work on it was given up".into())),
+                Fate::DeviceLost => return Err(lost()),
                 Fate::Ran(_) | Fate::OutOfOrder => return Err(out_of_order()),
             }
         }
-        if let Some(lost) = self.in_flight.front() {
-            self.slices.back_to(&lost.slice);
-            let (cursor, sent) = lost.before;
+        if let Some(entry) = self.in_flight.get(first) {
+            self.slices.back_to(&entry.slice);
+            let (cursor, sent) = entry.before;
             procedure.at = cursor;
             self.snapshots.back_to(sent);
         }
-        self.in_flight.clear();
+        self.in_flight.truncate(first);
         Ok(())
-    }
-
-    /// Whether a slice at the front was lost and the fate of later ones is not known yet.
-    fn is_unclear(&self) -> Result<bool> {
-        let Some(front) = self.in_flight.front() else { return Ok(false) };
-        Ok(matches!(self.slices.fate(&front.slice)?, Fate::Lost))
     }
 
     /// Records a slice of the work before an item of the procedure's list. Where the procedure has to wait
@@ -229,7 +229,8 @@ impl Frames {
         procedure: &mut Procedure,
         stepper: &mut Stepper,
     ) -> Result<Recorded> {
-        if self.in_flight.len() >= MOST_SLICES || self.is_unclear()? {
+        // As long as the fate of slices behind a lost one is not known, nothing can follow.
+        if self.in_flight.len() >= MOST_SLICES || self.first_lost()?.is_some() {
             return Ok(Recorded::default());
         }
         let by_time = matches!(budget, Budget::Millis(_));
@@ -336,6 +337,13 @@ impl Frames {
         }
         Ok(all)
     }
+}
+
+fn lost() -> Error {
+    Error::DeviceLost(
+        "work that was recorded on it cannot be finished; `Trainer::resume_on` continues on another device"
+            .into(),
+    )
 }
 
 fn out_of_order() -> Error {

@@ -247,7 +247,10 @@ impl Trainer {
             let over = self.procedure.is_over(&self.stepper);
             return if over { self.finish_blocking().map(Some) } else { Ok(None) };
         }
-        self.collect()?;
+        // What is on the host needs no device any more.
+        if !self.is_finished() {
+            self.collect()?;
+        }
         let Some(checkpoint) = self.checkpoint.as_ref().filter(|_| self.is_finished()) else {
             return Ok(None);
         };
