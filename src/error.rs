@@ -24,7 +24,7 @@ pub enum Error {
     /// A buffer is larger than the device's limits allow.
     #[error(
         "buffer `{buffer}` needs {needed} bytes, but the device allows {limit} ({name}); \
-         request the device with `Stepper::required_limits`, or use a smaller batch or table"
+         request the device with `Engine::required_limits`, or use a smaller batch or table"
     )]
     Limit {
         /// The plan's name for the buffer.
@@ -59,6 +59,9 @@ pub enum Error {
     /// The device was lost.
     #[error("the GPU device was lost: {0}")]
     DeviceLost(String),
+    /// A host's frames did not run as they were recorded, or not yet.
+    #[error("recorded training: {0}")]
+    Recorded(String),
     /// A file could not be read or written.
     #[error("{path}: {source}", path = path.display())]
     Io {

@@ -48,7 +48,7 @@ pub mod run;
 mod session;
 
 pub use encoding::Encoding;
-pub use engine::Engine;
+pub use engine::{Budget, Engine};
 pub use error::{Error, Result};
 pub use methods::nmppg;
 pub use model::Model;

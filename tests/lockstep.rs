@@ -178,7 +178,7 @@ fn every_call_agrees_on_every_shape() {
         let mut pair = Pair::new(&engine, &shape);
         // Steps without the relaxed gradient only where there is nothing of it.
         let last = if shape.options == Some(1.0) && shape.rollout != soft { "step.scored" } else { "step" };
-        for section in ["step", "warm_up", last, "evaluate.1"] {
+        for section in ["step", "warm_up", last, "validate"] {
             assert!(!pair.cpu.plan().section(section).is_empty(), "{name}: no {section}");
             for call in pair.cpu.plan().section(section) {
                 let kernel = pair.cpu.plan().calls()[call].kernel().name;

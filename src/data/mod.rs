@@ -9,6 +9,7 @@ pub mod table;
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Rows of a table: all columns of each, and its label.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,14 +71,14 @@ fn moments<V: Copy + Into<f64>>(x: &[V], columns: usize) -> (Vec<f32>, Vec<f32>)
 }
 
 /// A fully observed table, split into training, validation and test rows, with the normalization its
-/// values have been through.
+/// values have been through. Clones share the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
     problem: Problem,
-    splits: [Split; 3],
+    splits: Arc<[Split; 3]>,
     normalization: Normalization,
     /// The rows of each split, where they are bytes.
-    images: Option<[Vec<u8>; 3]>,
+    images: Option<Arc<[Vec<u8>; 3]>>,
 }
 
 /// What bytes are divided by.
@@ -101,7 +102,7 @@ impl Dataset {
             return Err(Error::Data("the training split has no rows".into()));
         }
         let normalization = Normalization::identity(problem.columns());
-        Ok(Self { problem, splits, normalization, images: None })
+        Ok(Self { problem, splits: Arc::new(splits), normalization, images: None })
     }
 
     /// Checks and keeps a table of bytes, such as images: for each split the rows and their labels. They
@@ -122,7 +123,8 @@ impl Dataset {
         let normalization = Normalization { mean: vec![0.0; columns], scale: vec![BYTE as f32; columns] };
         let [a, b, c] = splits;
         let labels = [a.1, b.1, c.1].map(|y| Split { x: Vec::new(), y });
-        Ok(Self { problem, splits: labels, normalization, images: Some([a.0, b.0, c.0]) })
+        let images = Some(Arc::new([a.0, b.0, c.0]));
+        Ok(Self { problem, splits: Arc::new(labels), normalization, images })
     }
 
     /// What the table's bytes are divided by on the device; `None` if it does not hold bytes.
@@ -132,7 +134,7 @@ impl Dataset {
 
     /// The bytes of each split, if it holds bytes.
     pub fn images(&self) -> Option<&[Vec<u8>; 3]> {
-        self.images.as_ref()
+        self.images.as_deref()
     }
 
     /// All bytes, four to a word, the first in its lowest bits.
@@ -159,7 +161,7 @@ impl Dataset {
             return self;
         }
         let normalization = Normalization::of(&self.splits[0], self.problem.columns());
-        self.splits.iter_mut().for_each(|split| normalization.apply(&mut split.x));
+        Arc::make_mut(&mut self.splits).iter_mut().for_each(|split| normalization.apply(&mut split.x));
         // The values may have been normalized before: (v − m)/s of (x − M)/S is (x − M − m S)/(s S).
         let both = self.normalization.mean.iter().zip(&self.normalization.scale);
         let (mean, scale) = both

@@ -304,6 +304,12 @@ kernels! {
         { rows, steps, features }
         (losses: F32 Read, path: U32 Read, y: U32 Read, costs: F32 Read, metrics: F32 Write)
         |_p| [1, 1, 1];
+
+    /// Adds to the counts of what was asked at each step of the greedy policy.
+    Asked "asked" [TAPE]
+        { rows, steps, features }
+        (path: U32 Read, y: U32 Read, counts: U32 Write)
+        |p| area(p.features + 1, p.steps);
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! One plan, two engines: see [`plan`] for what is executed, [`kernels`] for what it is made of.
 
+mod budget;
 pub mod cpu;
+mod flops;
 pub mod gpu;
 pub mod groups;
 pub mod kernels;
@@ -9,6 +11,8 @@ mod program;
 pub mod random;
 pub mod state;
 
+pub use budget::Budget;
+pub(crate) use budget::{Allowance, Pace};
 pub use program::Program;
 
 use crate::error::Result;

@@ -8,6 +8,7 @@
 //! other. Which micro-batch goes to which lane depends on the shapes only, never on the number
 //! of threads, so the sums come out the same on every machine.
 
+use super::flops;
 use super::kernels::{Access, KERNELS, Kernel, KernelId, Params, WORDS};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -60,6 +61,8 @@ pub struct Call {
     pub buffers: Vec<BufferId>,
     /// The lane it belongs to, or `None` for work on what all lanes share.
     pub lane: Option<u32>,
+    /// About how many floating-point operations it is, for budgets.
+    pub flops: u64,
 }
 
 impl Call {
@@ -216,6 +219,7 @@ impl PlanBuilder {
             grid: params.grid(),
             buffers: buffers.to_vec(),
             lane: self.lane,
+            flops: flops::estimate(&params),
         });
     }
 

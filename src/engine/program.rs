@@ -63,6 +63,25 @@ impl Program {
         }
     }
 
+    /// Copies a buffer of reals into another of the same length.
+    pub fn copy(&mut self, from: BufferId, to: BufferId) {
+        match self {
+            Program::Cpu(program) => {
+                let values = program.reals(from).to_vec();
+                program.reals_mut(to).copy_from_slice(&values);
+            }
+            Program::CpuF64(program) => {
+                let values = program.reals(from).to_vec();
+                program.reals_mut(to).copy_from_slice(&values);
+            }
+            Program::Gpu(program) => {
+                let mut encoder = program.encoder();
+                program.encode_copy(&mut encoder, from, to);
+                program.gpu().queue().submit([encoder.finish()]);
+            }
+        }
+    }
+
     /// Writes reals into a buffer from an offset.
     pub fn write<S: Copy + Into<f64>>(&mut self, id: BufferId, offset: usize, values: &[S]) {
         match self {

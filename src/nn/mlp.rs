@@ -143,6 +143,8 @@ pub struct Net {
     pub transposed: BufferId,
     /// Their moving average.
     pub average: BufferId,
+    /// The average at its best so far.
+    pub best: BufferId,
     /// Adam's mean of the gradient.
     pub mean: BufferId,
     /// Adam's mean of the squared gradient.
@@ -157,10 +159,11 @@ impl Net {
     /// Declares a network's buffers.
     pub fn declare(b: &mut PlanBuilder, name: &str, mlp: Mlp, none: BufferId) -> Self {
         let mut shared = |what| b.buffer(format!("{name}.{what}"), Elem::F32, mlp.len, Scope::Shared);
-        let (values, transposed, average) = (shared("values"), shared("transposed"), shared("average"));
+        let (values, transposed) = (shared("values"), shared("transposed"));
+        let (average, best) = (shared("average"), shared("best"));
         let (mean, variance) = (shared("mean"), shared("variance"));
         let grad = b.buffer(format!("{name}.grad"), Elem::F32, mlp.len, Scope::Lane);
-        Self { mlp, values, transposed, average, mean, variance, grad, none }
+        Self { mlp, values, transposed, average, best, mean, variance, grad, none }
     }
 
     /// The same network with its averaged weights, for evaluation.

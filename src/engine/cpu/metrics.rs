@@ -1,8 +1,8 @@
-//! Twins of `outcome.wgsl` and `score.wgsl`: what the host reads back.
+//! Twins of `outcome.wgsl`, `score.wgsl` and `asked.wgsl`: what the host reads back.
 
 use super::args::Args;
 use super::real::Real;
-use crate::engine::kernels::{Outcome, Score};
+use crate::engine::kernels::{Asked, Outcome, Score};
 use crate::engine::state::{NO_LABEL, hyper, losses, scalars};
 
 #[inline(always)]
@@ -58,5 +58,16 @@ pub fn score<T: Real>(p: &Score, mut args: Args<T>) {
     for (metric, value) in metrics.iter_mut().zip([loss, correct, cost, T::count(acquired), T::count(count)])
     {
         *metric += value;
+    }
+}
+
+#[inline(always)]
+pub fn asked<T: Real>(p: &Asked, mut args: Args<T>) {
+    let (path, y, counts) = (args.words(), args.words(), args.words_mut());
+    let (rows, actions) = (p.rows as usize, p.features as usize + 1);
+    for (at, counts) in path.chunks_exact(rows).zip(counts.chunks_exact_mut(actions)).take(p.steps as usize) {
+        for (&action, _) in at.iter().zip(y).filter(|(_, y)| **y != NO_LABEL) {
+            counts[action as usize] += 1;
+        }
     }
 }

@@ -251,5 +251,6 @@ fn twin<T: Real>(call: &Call, args: Args<T>) {
         Advance => adam::advance,
         Greedy => select::greedy,
         Score => metrics::score,
+        Asked => metrics::asked,
     }
 }

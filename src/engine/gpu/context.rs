@@ -4,6 +4,7 @@ use crate::engine::kernels::{Access, KERNELS, KernelId};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A kernel ready to be dispatched.
@@ -122,7 +123,7 @@ impl Gpu {
 
     /// Runs code that creates objects; what the device has against it comes back as an error
     /// instead of reaching the host's error handler.
-    pub(super) fn scoped<R>(&self, what: &str, create: impl FnOnce() -> R) -> Result<R> {
+    pub(crate) fn scoped<R>(&self, what: &str, create: impl FnOnce() -> R) -> Result<R> {
         let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
         let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
@@ -185,6 +186,50 @@ impl Gpu {
             cache: None,
         });
         Pipeline { pipeline, layout }
+    }
+
+    /// A buffer to copy from, with these words in it.
+    pub(crate) fn filled(&self, label: &str, words: &[u32]) -> wgpu::Buffer {
+        let buffer = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some(label),
+            size: words.len() as u64 * 4,
+            usage: wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: true,
+        });
+        if let Ok(mut view) = buffer.get_mapped_range_mut(..) {
+            view.copy_from_slice(bytemuck::cast_slice(words));
+        }
+        buffer.unmap();
+        buffer
+    }
+
+    /// A buffer for [`Gpu::is_lost`].
+    pub(crate) fn probe(&self) -> wgpu::Buffer {
+        self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("querent probe"),
+            size: 4,
+            usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+            mapped_at_creation: false,
+        })
+    }
+
+    /// Whether the device is gone. Neither waits nor polls: a device that is gone refuses at once to map
+    /// a buffer, and any other would do so later.
+    pub(crate) fn is_lost(&self, probe: &wgpu::Buffer) -> bool {
+        let refused = Arc::new(AtomicBool::new(false));
+        let answer = Arc::clone(&refused);
+        let asked = self.scoped("probe", || {
+            probe.map_async(wgpu::MapMode::Read, .., move |result| {
+                answer.store(result.is_err(), Ordering::Relaxed);
+            });
+            // Looked at before the request is taken back: that also ends it with an error.
+            let lost = refused.load(Ordering::Relaxed);
+            if !lost {
+                probe.unmap();
+            }
+            lost
+        });
+        asked.unwrap_or(true)
     }
 
     /// Waits until the queue is empty.

@@ -57,6 +57,9 @@ impl GpuProgram {
         if plan.lanes() != 1 {
             return Err(Error::Plan(format!("{} lanes, but a GPU plan has one", plan.lanes())));
         }
+        if gpu.is_lost(&gpu.probe()) {
+            return Err(Error::DeviceLost("nothing can be made on it any more".into()));
+        }
         let limits = gpu.device().limits();
         for decl in plan.buffers() {
             check_limits(&limits, decl)?;
@@ -125,11 +128,19 @@ impl GpuProgram {
     /// Records a range of the plan's calls, as one compute pass. Nothing runs until the encoder's
     /// commands are submitted.
     pub fn encode(&self, encoder: &mut wgpu::CommandEncoder, range: Range<usize>) {
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-            label: Some("querent"),
-            timestamp_writes: None,
-        });
-        for dispatch in &self.dispatches[range] {
+        self.encode_pass(encoder, &[range], None);
+    }
+
+    /// Records several ranges as one compute pass.
+    pub(crate) fn encode_pass(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        ranges: &[Range<usize>],
+        timestamp_writes: Option<wgpu::ComputePassTimestampWrites>,
+    ) {
+        let mut pass = encoder
+            .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("querent"), timestamp_writes });
+        for dispatch in ranges.iter().flat_map(|range| &self.dispatches[range.clone()]) {
             pass.set_pipeline(&dispatch.pipeline.pipeline);
             pass.set_bind_group(0, &dispatch.bindings, &[]);
             let [x, y, z] = dispatch.grid;
@@ -152,7 +163,7 @@ impl GpuProgram {
         }
     }
 
-    fn encoder(&self) -> wgpu::CommandEncoder {
+    pub(crate) fn encoder(&self) -> wgpu::CommandEncoder {
         self.gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("querent") })
     }
 
@@ -160,6 +171,28 @@ impl GpuProgram {
     pub fn encode_readback(&self, encoder: &mut wgpu::CommandEncoder, ids: &[BufferId]) -> Readback {
         let sources: Vec<&wgpu::Buffer> = ids.iter().map(|&id| self.buffer(id)).collect();
         Readback::encode(self.gpu.device(), encoder, &sources)
+    }
+
+    /// Records a write into a buffer from `offset` (in elements).
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(crate) fn encode_write(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        id: BufferId,
+        offset: usize,
+        words: &[u32],
+    ) -> Result<()> {
+        let values = self.gpu.scoped("values", || self.gpu.filled("querent values", words))?;
+        encoder.copy_buffer_to_buffer(&values, 0, self.buffer(id), offset as u64 * 4, values.size());
+        Ok(())
+    }
+
+    /// Records the copy of a buffer into another of the same size.
+    pub(crate) fn encode_copy(&self, encoder: &mut wgpu::CommandEncoder, from: BufferId, to: BufferId) {
+        let (from, to) = (self.buffer(from), self.buffer(to));
+        encoder.copy_buffer_to_buffer(from, 0, to, 0, from.size());
     }
 
     /// Writes into a buffer from `offset` (in elements); takes effect before what is submitted next.

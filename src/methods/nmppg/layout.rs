@@ -141,6 +141,7 @@ pub struct Chunk {
     pub predictor: [BufferId; 4],
     pub losses: BufferId,
     pub metrics: BufferId,
+    pub asked: BufferId,
     pub relax: BufferId,
     pub input: BufferId,
 }
@@ -260,6 +261,7 @@ impl Layout {
             predictor: chunk_predictor,
             losses: chunk_losses,
             metrics: chunk_metrics,
+            asked: words("evaluation.asked", s.steps * (s.features + 1)),
             relax: chunk_relax,
             input: chunk_input,
         };
@@ -416,28 +418,6 @@ impl Layout {
             micro_batches: layout.sizes.micro_batches().count(),
             largest: plan.buffers().iter().map(buffer_bytes).max().unwrap_or(0),
         })
-    }
-
-    /// The limits a device must be requested with so that this table and configuration fit: WebGPU's
-    /// defaults, with larger buffers only if what outlives a step needs them (tapes adapt).
-    ///
-    /// # Errors
-    /// Settings that do not fit the problem, or a budget too small for a single instance.
-    pub fn required_limits(data: &Dataset, config: &Config) -> Result<wgpu::Limits> {
-        let mut limits = wgpu::Limits {
-            max_storage_buffer_binding_size: u64::MAX,
-            max_buffer_size: u64::MAX,
-            ..Default::default()
-        };
-        let target = Target::Gpu(Box::new(limits.clone()));
-        let (_, plan) =
-            Self::build(&target, data.problem(), data.sizes(), data.divisor(), config, Noise::Drawn)?;
-        let state = plan.buffers().iter().filter(|buffer| buffer.scope == Scope::Shared);
-        let largest = state.map(buffer_bytes).max().unwrap_or(0);
-        let defaults = wgpu::Limits::default();
-        limits.max_storage_buffer_binding_size = largest.max(defaults.max_storage_buffer_binding_size);
-        limits.max_buffer_size = largest.max(defaults.max_buffer_size);
-        Ok(limits)
     }
 }
 

@@ -5,19 +5,30 @@
 //! kernel is derived beside its shader.
 
 mod backward;
+mod buffers;
 mod checkpoint;
 mod config;
+mod frames;
+mod immediate;
 mod layout;
+mod limits;
+mod measures;
+mod procedure;
 mod reference;
 pub mod replay;
 mod rollout;
 mod schedule;
+mod snapshot;
 mod stepper;
 mod trainer;
 
+pub use buffers::{Buffers, Network};
 pub use checkpoint::Checkpoint;
 pub use config::{Config, Rollout, Stage};
+pub use frames::{Recorded, Seen};
 pub use layout::Memory;
+pub use limits::Shape;
+pub use measures::{Evaluation, Metrics};
 pub use reference::reference_blocking;
-pub use stepper::{Evaluation, Metrics, Stepper, Which};
+pub use stepper::{Stepper, Which};
 pub use trainer::Trainer;

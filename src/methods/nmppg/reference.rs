@@ -2,7 +2,8 @@
 //! best that acquiring could reach if nothing had a price.
 
 use super::config::Config;
-use super::stepper::{Evaluation, Stepper, Which};
+use super::measures::Evaluation;
+use super::stepper::{Stepper, Which};
 use crate::data::Dataset;
 use crate::engine::Engine;
 use crate::error::{Error, Result};

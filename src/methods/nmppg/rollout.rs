@@ -13,6 +13,9 @@ pub(super) fn step_section(steps: usize, full: usize, scored: bool) -> String {
     format!("step{length}{}", if scored { ".scored" } else { "" })
 }
 
+/// The section that evaluates a chunk of the validation rows and counts what was asked.
+pub(super) const VALIDATE: &str = "validate";
+
 /// A micro-batch: where it starts in the batch, its instances, and whether its gradients are added
 /// to those of an earlier one of its lane.
 #[derive(Clone, Copy, Debug)]
@@ -123,10 +126,15 @@ impl Layout {
     }
 
     /// The sections `evaluate.0`, `.1`, `.2`, for the training, validation and test rows: one chunk
-    /// of the split each time they are run; and `evaluate_all.0` …, the predictor on everything.
+    /// of the split each time they are run; and `evaluate_all.0` …, the predictor on everything. The
+    /// section `validate` is `evaluate.1` and counts what was asked.
     pub(super) fn evaluation(&self, b: &mut PlanBuilder) {
         for (name, all) in [("evaluate", false), ("evaluate_all", true)] {
             for (index, &split) in self.sizes.splits.iter().enumerate() {
+                let validates = index == 1 && !all;
+                if validates {
+                    b.begin(VALIDATE);
+                }
                 b.begin(format!("{name}.{index}"));
                 for lane in 0..self.sizes.lanes {
                     b.lane(Some(lane));
@@ -137,8 +145,25 @@ impl Layout {
                 b.lane(None);
                 self.advance(b, advance::CHUNK);
                 b.end();
+                if validates {
+                    self.count_asked(b);
+                    b.end();
+                }
             }
         }
+    }
+
+    /// What was asked in the chunk evaluated last, added to the counts.
+    fn count_asked(&self, b: &mut PlanBuilder) {
+        let (s, chunk) = (&self.sizes, &self.chunk);
+        for lane in 0..s.lanes {
+            b.lane(Some(lane));
+            b.call(
+                k::Asked { rows: word(s.evaluation_rows), steps: word(s.steps), features: word(s.features) },
+                &[chunk.path, chunk.y, chunk.asked],
+            );
+        }
+        b.lane(None);
     }
 
     /// Instances of an evaluation chunk.

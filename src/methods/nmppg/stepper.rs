@@ -3,6 +3,7 @@
 use super::checkpoint::Checkpoint;
 use super::config::{Config, Stage};
 use super::layout::{Layout, Memory, Noise, Target};
+use super::measures::{Evaluation, Metrics};
 use super::rollout::step_section;
 use crate::data::Dataset;
 use crate::engine::plan::{BufferId, Elem};
@@ -12,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::evaluate::Traces;
 use crate::nn::Tensors;
 use crate::problem::Problem;
-use serde::{Deserialize, Serialize};
 
 /// Which rows to evaluate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,42 +23,6 @@ pub enum Which {
     Validation = 1,
     /// What nothing was decided on.
     Test = 2,
-}
-
-/// Means over the training instances since the last time they were read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Metrics {
-    /// J, entropy bonus included.
-    pub objective: f64,
-    /// G = J + λ H: expected loss and cost.
-    pub loss_and_cost: f64,
-    /// H: entropy summed over the surviving steps.
-    pub entropy: f64,
-    /// The predictor's loss over all steps of the path.
-    pub prediction_loss: f64,
-    /// How many instances these are the means of.
-    pub instances: f64,
-    /// The mass that still asks at each of the shorter horizons (see [`Stepper::shorter_horizons`]); 0
-    /// where there is none, or beyond the horizon trained with.
-    #[serde(default)]
-    pub still_asking: [f64; 3],
-}
-
-/// The greedy policy on a split: means over its instances.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Evaluation {
-    /// Loss plus α times cost.
-    pub objective: f64,
-    /// Cross-entropy in nats, weighted by class if the problem says so.
-    pub loss: f64,
-    /// Share of right answers.
-    pub accuracy: f64,
-    /// Cost of what was acquired.
-    pub cost: f64,
-    /// Features acquired.
-    pub acquisitions: f64,
-    /// How many instances these are the means of.
-    pub instances: f64,
 }
 
 /// The weights of [`Mlp`](crate::nn::Mlp)'s initial values for the two networks.
@@ -148,7 +112,7 @@ impl Stepper {
     /// # Errors
     /// Settings that do not fit the problem, or a memory budget too small for one instance.
     pub fn required_limits(data: &Dataset, config: &Config) -> Result<wgpu::Limits> {
-        Layout::required_limits(data, config)
+        Engine::required_limits(data, config)
     }
 
     /// Sets what changes from stage to stage.
@@ -156,6 +120,14 @@ impl Stepper {
     /// # Errors
     /// A temperature that is not above zero, or a λ that is not a number.
     pub fn set_stage(&mut self, stage: Stage) -> Result<()> {
+        self.note_stage(stage)?;
+        self.program.write_words(self.layout.clock, clock::TWINS, &[stage.twins as u32]);
+        self.program.write(self.layout.hyper, 0, &self.hyper_values(&stage));
+        Ok(())
+    }
+
+    /// Checks and remembers a stage whose values are written by other means.
+    pub(super) fn note_stage(&mut self, stage: Stage) -> Result<()> {
         stage.check()?;
         for (name, stage, config) in
             [("parts", stage.parts, self.config.parts), ("blur", stage.blur, self.config.blur)]
@@ -167,6 +139,11 @@ impl Stepper {
             }
         }
         self.stage = stage;
+        Ok(())
+    }
+
+    /// What a stage writes: the hyper-parameters.
+    pub(super) fn hyper_values(&self, stage: &Stage) -> [f64; hyper::LEN] {
         let mut values = [0.0; hyper::LEN];
         values[hyper::ALPHA] = stage.alpha;
         values[hyper::TAU_HARD] = self.config.tau_hard;
@@ -187,9 +164,7 @@ impl Stepper {
         values[hyper::FOCUS] = stage.focus;
         values[hyper::PARTS] = stage.parts;
         values[hyper::BLUR] = stage.blur;
-        self.program.write_words(self.layout.clock, clock::TWINS, &[stage.twins as u32]);
-        self.program.write(self.layout.hyper, 0, &values);
-        Ok(())
+        values
     }
 
     /// Sets the stop's bias so that, before anything is learned, a policy stops with the configured
@@ -248,14 +223,24 @@ impl Stepper {
     /// Trains for so many steps. The CPU engine has done them on return; the GPU engine has submitted
     /// them and works on.
     pub fn steps(&mut self, steps: usize) {
+        self.run(&self.step_section(&self.stage), steps);
+    }
+
+    /// The plan's section of a training step in a stage, at the current horizon.
+    pub(super) fn step_section(&self, stage: &Stage) -> String {
         let sizes = &self.layout.sizes;
-        let scored = sizes.scored && self.stage.score == 1.0 && self.stage.exact_stop;
-        self.run(&step_section(self.horizon, sizes.steps, scored), steps);
+        let scored = sizes.scored && stage.score == 1.0 && stage.exact_stop;
+        step_section(self.horizon, sizes.steps, scored)
     }
 
     /// Acquisitions of the training rollouts: the horizon, or what [`Stepper::set_horizon`] has said.
     pub fn horizon(&self) -> usize {
         self.horizon
+    }
+
+    /// Chunks that an evaluation goes through.
+    pub(super) fn chunks(&self, which: Which) -> usize {
+        self.layout.sizes.splits[which as usize].len.div_ceil(self.layout.chunk_rows())
     }
 
     /// Ends the rollouts of the following training steps after so many acquisitions: the horizon, or one
@@ -302,7 +287,7 @@ impl Stepper {
     }
 
     /// The sums of a metrics buffer over its lanes, which are then set to zero.
-    fn take_metrics_blocking(&mut self, id: BufferId) -> Result<[f64; METRICS]> {
+    pub(super) fn take_metrics_blocking(&mut self, id: BufferId) -> Result<[f64; METRICS]> {
         let all = self.program.read_blocking(id)?;
         let mut sums = [0.0; METRICS];
         for lane in all.chunks_exact(METRICS) {
@@ -319,21 +304,9 @@ impl Stepper {
     /// # Errors
     /// A gradient was not a finite number (with the step), or the device was lost.
     pub fn metrics_blocking(&mut self) -> Result<Metrics> {
-        let [objective, loss_and_cost, entropy, prediction_loss, instances, still @ ..] =
-            self.take_metrics_blocking(self.layout.metrics)?;
+        let sums = self.take_metrics_blocking(self.layout.metrics)?;
         let bad = self.program.read_words_blocking(self.layout.status)?[0];
-        if bad != u32::MAX {
-            return Err(Error::NonFinite { step: bad });
-        }
-        let n = instances.max(1.0);
-        Ok(Metrics {
-            objective: objective / n,
-            loss_and_cost: loss_and_cost / n,
-            entropy: entropy / n,
-            prediction_loss: prediction_loss / n,
-            instances,
-            still_asking: still.map(|mass| mass / n),
-        })
+        Metrics::of_sums(sums, bad)
     }
 
     /// Runs the greedy policy on a split.
@@ -360,19 +333,9 @@ impl Stepper {
         let id = self.layout.chunk.metrics;
         self.take_metrics_blocking(id)?;
         self.program.write_words(self.layout.clock, clock::CHUNK, &[0]);
-        let chunks = rows.div_ceil(self.layout.chunk_rows());
-        self.run(&format!("{section}.{}", which as usize), chunks);
-        let [loss, correct, cost, acquisitions, instances, ..] = self.take_metrics_blocking(id)?;
-        let n = instances.max(1.0);
-        Ok(Evaluation {
-            // The configuration's α: that of the current stage may still be on its way there.
-            objective: (loss + self.config.alpha * cost) / n,
-            loss: loss / n,
-            accuracy: correct / n,
-            cost: cost / n,
-            acquisitions: acquisitions / n,
-            instances,
-        })
+        self.run(&format!("{section}.{}", which as usize), self.chunks(which));
+        // The configuration's α: that of the current stage may still be on its way there.
+        Ok(Evaluation::of_sums(self.take_metrics_blocking(id)?, self.config.alpha))
     }
 
     /// Runs the greedy policy on a split and reads back each instance's path and answer.
@@ -451,7 +414,7 @@ impl Stepper {
     }
 
     /// The buffers a checkpoint holds, by name: all that a step reads and an earlier step wrote.
-    fn state_buffers(&self) -> Vec<(String, BufferId)> {
+    pub(super) fn state_buffers(&self) -> Vec<(String, BufferId)> {
         let l = &self.layout;
         [
             l.policy.values,

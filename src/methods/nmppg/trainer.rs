@@ -1,53 +1,42 @@
-//! The staged procedure: warm-up, then stage after stage of falling temperature, each from the best
-//! weights so far, until no epoch is better.
+//! A training run for its user: by the epoch, waiting, or by the frame of somebody else's application.
 
+use super::buffers::Buffers;
 use super::checkpoint::Checkpoint;
 use super::config::Config;
-use super::schedule::Position;
-use super::stepper::{Stepper, Which};
-use crate::data::{Dataset, Normalization};
-use crate::engine::Engine;
+use super::frames::{Frames, News, Recorded, Seen, gpu_program};
+use super::procedure::{Procedure, Progress, Work};
+use super::snapshot::BEST;
+use super::stepper::Stepper;
+use crate::data::Dataset;
+use crate::engine::{Budget, Engine};
 use crate::error::{Error, Result};
-use crate::history::{Epoch, Phase};
+use crate::history::Epoch;
 use crate::model::Model;
-use crate::nn::{Mlp, Net};
-use serde::{Deserialize, Serialize};
+use crate::nn::Net;
+use std::collections::VecDeque;
 use std::path::Path;
-use std::time::Instant;
 
-/// Where a run is: what its checkpoint holds besides the device's state.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Progress {
-    warm_up_done: usize,
-    stage: usize,
-    stage_epoch: usize,
-    since_best: usize,
-    best: Option<f64>,
-    seconds: f64,
-    horizon: usize,
-    history: Vec<Epoch>,
-}
+/// Dispatches of a submission of our own: enough to hide its cost, too few for a watchdog.
+const OWN_SLICE: Budget = Budget::Dispatches(512);
 
-/// Weights of both networks, in the buffers' layout.
-#[derive(Clone, Debug, PartialEq)]
-struct Weights {
-    policy: Vec<f64>,
-    predictor: Vec<f64>,
-}
-
-/// A training run: call [`Trainer::epoch_blocking`] until it is over, then
-/// [`Trainer::finish_blocking`].
+/// A training run: warm-up, then stage after stage of falling temperature, each from the best weights so
+/// far, until no epoch is better.
+///
+/// Call [`Trainer::epoch_blocking`] until it is over, then [`Trainer::finish_blocking`]. Or, inside
+/// another application, [`Trainer::encode`] in each frame and [`Trainer::try_progress`] now and then;
+/// [`Trainer::try_model`] has the result. Both ways end in the same bits, and one may change over to the
+/// other at any time.
 pub struct Trainer {
     stepper: Stepper,
-    normalization: Normalization,
-    epoch_steps: usize,
-    progress: Progress,
-    best: Option<Weights>,
-    started: Instant,
+    /// Kept for another device, should this one be lost; shares the rows with whoever made it.
+    data: Dataset,
+    procedure: Procedure,
+    /// On a device, how work gets there.
+    frames: Option<Frames>,
+    /// Epochs that have ended and that nobody was told about.
+    news: VecDeque<Epoch>,
+    checkpoint: Option<Checkpoint>,
 }
-
-/// Names of the best weights in a checkpoint.
-const BEST: [&str; 2] = ["best.policy", "best.predictor"];
 
 impl Trainer {
     /// Puts the data and freshly initialised networks on an engine.
@@ -62,16 +51,20 @@ impl Trainer {
         }
         let mut stepper = Stepper::new(engine, data, config)?;
         stepper.set_initial_stop();
-        let epoch_steps = stepper.config().whole_passes(stepper.steps_per_epoch());
-        let horizon = stepper.horizon();
-        Ok(Self {
+        let procedure = Procedure::new(&stepper);
+        let mut trainer = Self {
             stepper,
-            normalization: data.normalization().clone(),
-            epoch_steps,
-            progress: Progress { horizon, ..Progress::default() },
-            best: None,
-            started: Instant::now(),
-        })
+            data: data.clone(),
+            procedure,
+            frames: None,
+            news: VecDeque::new(),
+            checkpoint: None,
+        };
+        if let Some(program) = trainer.stepper.program().gpu() {
+            let epochs = trainer.epochs_at_most();
+            trainer.frames = Some(Frames::new(program, &trainer.stepper, &trainer.procedure, epochs)?);
+        }
+        Ok(trainer)
     }
 
     /// The engine's side of the run.
@@ -79,19 +72,21 @@ impl Trainer {
         &self.stepper
     }
 
-    /// The same, to evaluate with.
+    /// The same, to evaluate with. What was recorded must have been submitted; a validation that is under
+    /// way begins again.
     pub fn stepper_mut(&mut self) -> &mut Stepper {
+        self.procedure.begin_validation_again();
         &mut self.stepper
     }
 
     /// The epochs so far.
     pub fn history(&self) -> &[Epoch] {
-        &self.progress.history
+        &self.procedure.progress.history
     }
 
     /// Training steps of an epoch.
     pub fn epoch_steps(&self) -> usize {
-        self.epoch_steps
+        self.procedure.epoch_steps()
     }
 
     /// Epochs of the whole run at most: early stopping may make them fewer.
@@ -103,85 +98,175 @@ impl Trainer {
     /// Epochs that are behind, those that early stopping skipped included.
     pub fn epochs_behind(&self) -> usize {
         let config = self.stepper.config();
-        let p = &self.progress;
+        let p = &self.procedure.progress;
         p.warm_up_done + p.stage * config.stage_epochs + p.stage_epoch
     }
 
     /// The best validation objective so far.
     pub fn best(&self) -> Option<f64> {
-        self.progress.best
+        self.procedure.progress.best
     }
 
-    /// Trains for an epoch and evaluates it. `None` when the run is over.
+    /// Trains to the end of an epoch and evaluates it. `None` when the run is over.
     ///
     /// # Errors
-    /// A gradient was not a finite number, or the device was lost. The best weights so far are kept:
-    /// [`Trainer::finish_blocking`] still gives them.
+    /// A gradient was not a finite number: [`Trainer::finish_blocking`] still gives the best weights. Or
+    /// the device was lost: [`Trainer::resume_on`] continues on another one. Or the host has recorded work
+    /// that it did not submit.
     pub fn epoch_blocking(&mut self) -> Result<Option<Epoch>> {
-        let config = self.stepper.config().clone();
-        let phase = if self.progress.warm_up_done < config.warm_up_epochs {
-            Phase::WarmUp
-        } else if self.progress.stage < config.temperatures.len() {
-            Phase::Stage(self.progress.stage)
-        } else {
-            return Ok(None);
-        };
-        let pass = self.stepper.steps_per_epoch();
-        let stage = match phase {
-            Phase::WarmUp => config.warm_up_stage(self.progress.warm_up_done, pass),
-            Phase::Stage(stage) => {
-                let at = Position { stage, epoch: self.progress.stage_epoch };
-                config.stage(self.stepper.problem(), at, pass)
-            }
-        };
-        self.stepper.set_stage(stage)?;
-        match phase {
-            Phase::WarmUp => self.stepper.warm_up(self.epoch_steps),
-            Phase::Stage(_) => self.stepper.steps(self.epoch_steps),
+        self.procedure.check()?;
+        self.collect()?;
+        if self.news.is_empty() {
+            self.drive_blocking()?;
         }
-        let train = self.stepper.metrics_blocking()?;
-        let validation = self.stepper.evaluate_blocking(Which::Validation)?;
-        // A policy that has not been trained is not worth keeping, whatever it scores.
-        let staged = matches!(phase, Phase::Stage(_));
-        let best = staged && self.progress.best.is_none_or(|best| validation.objective < best);
-        let epoch = Epoch {
-            index: self.progress.history.len(),
-            phase,
-            tau_soft: if staged { stage.tau_soft } else { 0.0 },
-            lambda: if staged { stage.lambda } else { 0.0 },
-            train,
-            validation,
-            best,
-            seconds: self.progress.seconds + self.started.elapsed().as_secs_f64(),
-        };
-        self.progress.history.push(epoch.clone());
-        if best {
-            self.progress.best = Some(validation.objective);
-            self.best = Some(self.averages_blocking()?);
-        }
-        if staged && config.tail > 0.0 {
-            self.progress.horizon = self.stepper.next_horizon(train.still_asking, config.tail);
-            self.stepper.set_horizon(self.progress.horizon)?;
-        }
-        match phase {
-            Phase::WarmUp => self.progress.warm_up_done += 1,
-            Phase::Stage(_) => self.after_stage_epoch(best, &config),
-        }
-        Ok(Some(epoch))
+        Ok(self.news.pop_front())
     }
 
-    /// To the next epoch; if that begins a stage, from the best weights.
-    fn after_stage_epoch(&mut self, best: bool, config: &Config) {
-        let p = &mut self.progress;
-        p.stage_epoch += 1;
-        p.since_best = if best { 0 } else { p.since_best + 1 };
-        if p.stage_epoch == config.stage_epochs || p.since_best >= config.patience {
-            p.stage += 1;
-            (p.stage_epoch, p.since_best) = (0, 0);
-            if let Some(best) = self.best.clone() {
-                self.write_weights(&best);
+    /// Carries the procedure out to the end of the epoch, if there is one.
+    fn drive_blocking(&mut self) -> Result<()> {
+        if self.frames.is_none() {
+            return self.drive_here();
+        }
+        // What the host has recorded comes first.
+        self.settle_blocking()?;
+        while self.news.is_empty() && !self.procedure.is_over(&self.stepper) {
+            if self.submit(OWN_SLICE, usize::MAX)?.dispatches == 0 {
+                self.settle_blocking()?;
+            }
+            self.collect()?;
+        }
+        self.submit(OWN_SLICE, self.procedure.between)?;
+        Ok(())
+    }
+
+    /// Records and submits a slice of our own, of the work before an item of the list.
+    fn submit(&mut self, budget: Budget, end: usize) -> Result<Recorded> {
+        let mut encoder = gpu_program(&self.stepper)?.encoder();
+        let recorded = self.record(&mut encoder, budget, end)?;
+        gpu_program(&self.stepper)?.gpu().queue().submit([encoder.finish()]);
+        Ok(recorded)
+    }
+
+    /// The same on the CPU engine.
+    fn drive_here(&mut self) -> Result<()> {
+        while let Some(work) = self.procedure.work.get(self.procedure.at.item).cloned() {
+            if !self.news.is_empty() && self.procedure.at.item >= self.procedure.between {
+                break;
+            }
+            let fetched = self.stepper.carry_out(&work)?;
+            self.procedure.next_item();
+            if let Some(fetched) = fetched {
+                self.news.extend(self.procedure.decide(&mut self.stepper, fetched)?);
             }
         }
+        Ok(())
+    }
+
+    /// Waits until everything recorded has run, and draws the conclusions.
+    fn settle_blocking(&mut self) -> Result<()> {
+        if self.frames.as_ref().is_none_or(|frames| frames.pending() == 0) {
+            return Ok(());
+        }
+        if let Some(program) = self.stepper.program().gpu() {
+            program.gpu().wait_blocking()?;
+        }
+        self.collect()?;
+        match self.frames.as_ref().map_or(0, Frames::pending) {
+            0 => Ok(()),
+            n => Err(Error::Recorded(format!(
+                "{n} slices were recorded, but their encoders were not submitted: submit them first, in the \
+                 order of recording"
+            ))),
+        }
+    }
+
+    /// Records the next slice of the training into a host's encoder, which may end inside a training
+    /// step. It runs when the host submits the encoder; slices must be submitted in the order of recording.
+    /// A slice that is never submitted is recorded again by a later call.
+    ///
+    /// Never waits. Now and then, between two epochs, there is nothing to record until the host's next
+    /// polls have brought the outcome of what it has submitted.
+    ///
+    /// # Errors
+    /// The engine is not on a device, the device was lost, slices were submitted in another order, or a
+    /// gradient was not a finite number.
+    pub fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, budget: Budget) -> Result<Recorded> {
+        gpu_program(&self.stepper)?;
+        self.procedure.check()?;
+        self.collect()?;
+        self.record(encoder, budget, usize::MAX)
+    }
+
+    fn record(&mut self, encoder: &mut wgpu::CommandEncoder, budget: Budget, end: usize) -> Result<Recorded> {
+        match &mut self.frames {
+            Some(frames) => frames.record(encoder, budget, end, &mut self.procedure, &mut self.stepper),
+            None => Ok(Recorded::default()),
+        }
+    }
+
+    fn collect(&mut self) -> Result<()> {
+        let Some(frames) = &mut self.frames else { return Ok(()) };
+        let News { epochs, checkpoint } = frames.collect(&mut self.procedure, &mut self.stepper)?;
+        self.news.extend(epochs);
+        self.checkpoint = checkpoint.or(self.checkpoint.take());
+        Ok(())
+    }
+
+    /// Looks how far the submitted slices are. Never waits and never polls the device: what has arrived
+    /// is what the host's own polls and submissions have brought.
+    ///
+    /// # Errors
+    /// The device was lost, slices were submitted in another order than recorded, or a gradient was not a
+    /// finite number.
+    pub fn try_progress(&mut self) -> Result<Seen> {
+        self.procedure.check()?;
+        self.collect()?;
+        Ok(Seen {
+            epoch: self.news.pop_front(),
+            finished: self.is_finished() && self.news.is_empty(),
+            step: self.procedure.steps_done(),
+            steps: self.procedure.epoch_steps(),
+            pending: self.frames.as_ref().map_or(0, Frames::pending),
+        })
+    }
+
+    /// Whether the run is over and, on a device, its result has come to the host.
+    fn is_finished(&self) -> bool {
+        let is_here = |frames: &Frames| frames.pending() == 0 && !frames.is_bringing();
+        self.procedure.is_over(&self.stepper)
+            && self.procedure.is_exhausted()
+            && self.frames.as_ref().is_none_or(is_here)
+    }
+
+    /// The model, when the run is over and its weights have come to the host; `None` before. Never waits.
+    ///
+    /// # Errors
+    /// The device was lost, or the weights are not finite numbers.
+    pub fn try_model(&mut self) -> Result<Option<Model>> {
+        if self.frames.is_none() {
+            let over = self.procedure.is_over(&self.stepper);
+            return if over { self.finish_blocking().map(Some) } else { Ok(None) };
+        }
+        // What is on the host needs no device any more.
+        if !self.is_finished() {
+            self.collect()?;
+        }
+        let Some(checkpoint) = self.checkpoint.as_ref().filter(|_| self.is_finished()) else {
+            return Ok(None);
+        };
+        match BEST.map(|name| checkpoint.reals.get(name)) {
+            [Some(policy), Some(predictor)] => {
+                let wide = |values: &Vec<f32>| values.iter().map(|&value| value.into()).collect();
+                self.model([wide(policy), wide(predictor)]).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Buffers that a host on the same device may draw from. `None` on the CPU engine.
+    pub fn buffers(&self) -> Option<Buffers<'_>> {
+        let program = self.stepper.program().gpu()?;
+        Some(self.frames.as_ref()?.view(program, &self.stepper))
     }
 
     fn nets(&self) -> [Net; 2] {
@@ -189,89 +274,138 @@ impl Trainer {
         [layout.policy, layout.predictor]
     }
 
-    fn averages_blocking(&self) -> Result<Weights> {
-        let [policy, predictor] = self.nets();
-        let program = self.stepper.program();
-        Ok(Weights {
-            policy: program.read_blocking(policy.average)?,
-            predictor: program.read_blocking(predictor.average)?,
-        })
-    }
-
-    fn write_weights(&mut self, weights: &Weights) {
-        let nets = self.nets();
-        let program = self.stepper.program_mut();
-        for (net, values) in nets.into_iter().zip([&weights.policy, &weights.predictor]) {
-            program.write(net.values, 0, values);
-            program.write(net.average, 0, values);
-        }
+    fn model(&self, [policy, predictor]: [Vec<f64>; 2]) -> Result<Model> {
+        let [policy_net, predictor_net] = self.nets();
+        Model::new(
+            self.stepper.problem().clone(),
+            self.data.normalization().clone(),
+            self.stepper.config().clone(),
+            policy_net.mlp.unpack(&policy),
+            predictor_net.mlp.unpack(&predictor),
+            self.procedure.progress.history.clone(),
+        )
     }
 
     /// Loads the best weights back onto the engine and gives them as a model.
     ///
     /// # Errors
-    /// The device was lost.
+    /// The device was lost, or the host has recorded work that it did not submit.
     pub fn finish_blocking(&mut self) -> Result<Model> {
-        let weights = match &self.best {
-            Some(best) => best.clone(),
-            None => self.averages_blocking()?,
+        self.stop_blocking()?;
+        let nets = self.nets();
+        let [policy, predictor] = if self.procedure.progress.best.is_some() {
+            self.stepper.load_best();
+            nets.map(|net| net.best)
+        } else {
+            nets.map(|net| {
+                self.stepper.program_mut().copy(net.average, net.values);
+                net.average
+            })
         };
-        self.write_weights(&weights);
-        let [policy, predictor] = self.nets().map(|net: Net| -> Mlp { net.mlp });
-        Model::new(
-            self.stepper.problem().clone(),
-            self.normalization.clone(),
-            self.stepper.config().clone(),
-            policy.unpack(&weights.policy),
-            predictor.unpack(&weights.predictor),
-            self.progress.history.clone(),
-        )
+        let program = self.stepper.program();
+        self.model([program.read_blocking(policy)?, program.read_blocking(predictor)?])
     }
 
-    /// Writes everything needed to continue with equal bits to a file.
+    /// Goes on to the next place that a checkpoint can hold: the end of a training step. A run that
+    /// failed stays where it is.
+    fn stop_blocking(&mut self) -> Result<()> {
+        if self.procedure.check().is_err() {
+            return Ok(());
+        }
+        // The CPU engine never stands anywhere else.
+        if self.frames.is_none() {
+            return Ok(());
+        }
+        self.settle_blocking()?;
+        self.submit(OWN_SLICE, self.procedure.between)?;
+        let at = self.procedure.at;
+        if let Some(Work::Train { calls, .. }) = self.procedure.work.get(at.item).filter(|_| at.call > 0) {
+            let left = Budget::Dispatches(calls.len() - at.call);
+            self.submit(left, usize::MAX)?;
+        }
+        self.settle_blocking()
+    }
+
+    /// The state that [`Trainer::resume_on`] would continue from, to write to a file, for example: that
+    /// of the last epoch's end of which all has come to the host, or of the last
+    /// [`Trainer::save_blocking`].
+    pub fn last_checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoint.as_ref()
+    }
+
+    /// Writes everything needed to continue with equal bits to a file. In the middle of a training step,
+    /// goes on to its end first.
     ///
     /// # Errors
-    /// The device was lost, or the file cannot be written; an older one is then still there.
-    pub fn save_blocking(&self, path: impl AsRef<Path>) -> Result<()> {
-        let mut checkpoint: Checkpoint = self.stepper.checkpoint_blocking()?;
-        let mut progress = self.progress.clone();
-        progress.seconds += self.started.elapsed().as_secs_f64();
+    /// The device was lost, or the file cannot be written; an older one is then still there. Or the host
+    /// has recorded work that it did not submit.
+    pub fn save_blocking(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        self.stop_blocking()?;
+        let mut checkpoint = self.stepper.checkpoint_blocking()?;
+        let progress = self.procedure.stored();
         checkpoint.progress = serde_json::to_string(&progress).unwrap_or_default();
-        if let Some(best) = &self.best {
-            for (name, values) in BEST.into_iter().zip([&best.policy, &best.predictor]) {
-                checkpoint.reals.insert(name.into(), values.iter().map(|&value| value as f32).collect());
+        if progress.best.is_some() {
+            for (name, net) in BEST.into_iter().zip(self.nets()) {
+                let values = self.stepper.program().read_blocking(net.best)?;
+                checkpoint.reals.insert(name.into(), values.into_iter().map(|value| value as f32).collect());
             }
         }
-        checkpoint.save(path)
+        let written = checkpoint.save(path);
+        self.checkpoint = Some(checkpoint);
+        written
     }
 
-    /// Continues from a file of [`Trainer::save_blocking`].
+    /// Continues from a file of [`Trainer::save_blocking`], or of [`Checkpoint::save`].
     ///
     /// # Errors
     /// The file cannot be read, is not a checkpoint, or is one of another configuration or problem.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let checkpoint = Checkpoint::load(path)?;
-        let progress: Progress = serde_json::from_str(&checkpoint.progress).map_err(|error| {
-            Error::file(path, format!("the checkpoint's progress cannot be read: {error}"))
-        })?;
-        let mut found = BEST.map(|name| checkpoint.reals.get(name));
-        for (values, net) in found.iter_mut().zip(self.nets()) {
-            if values.is_some_and(|values| values.len() != net.mlp.len) {
-                return Err(Error::file(path, "the checkpoint's best weights do not fit the networks"));
+        self.restore(&checkpoint, |what| Error::file(path, what))?;
+        self.checkpoint = Some(checkpoint);
+        Ok(())
+    }
+
+    fn restore(&mut self, checkpoint: &Checkpoint, bad: impl Fn(String) -> Error) -> Result<()> {
+        let progress: Progress = serde_json::from_str(&checkpoint.progress)
+            .map_err(|error| bad(format!("the checkpoint's progress cannot be read: {error}")))?;
+        let best = BEST.map(|name| checkpoint.reals.get(name));
+        let fits = |(values, net): (&Option<&Vec<f32>>, Net)| match values {
+            Some(values) => values.len() == net.mlp.len,
+            None => progress.best.is_none(),
+        };
+        if !best.iter().zip(self.nets()).all(fits) {
+            return Err(bad("the checkpoint's best weights do not fit the networks".into()));
+        }
+        self.stepper.restore(checkpoint)?;
+        self.stepper.set_horizon(progress.horizon)?;
+        for (values, net) in best.into_iter().zip(self.nets()) {
+            if let Some(values) = values {
+                self.stepper.program_mut().write(net.best, 0, values);
             }
         }
-        self.stepper.restore(&checkpoint)?;
-        self.stepper.set_horizon(progress.horizon)?;
-        self.best = match found {
-            [Some(policy), Some(predictor)] => {
-                let wide = |values: &Vec<f32>| values.iter().map(|&value| value.into()).collect();
-                Some(Weights { policy: wide(policy), predictor: wide(predictor) })
-            }
-            _ => None,
-        };
-        self.progress = progress;
-        self.started = Instant::now();
+        self.news.clear();
+        self.procedure.resume(&self.stepper, progress);
+        if let (Some(frames), Some(program)) = (&mut self.frames, self.stepper.program().gpu()) {
+            frames.restart(program, &self.procedure.progress.history);
+        }
+        Ok(())
+    }
+
+    /// Continues on another engine, after the device was lost, from the state that had come to the host
+    /// ([`Trainer::last_checkpoint`]), or from the beginning. The bits are those of a run that was never
+    /// interrupted, if the engine is of the same kind. Nothing of the old device is used.
+    ///
+    /// # Errors
+    /// What [`Trainer::new`] has against the engine; the run is then as it was.
+    pub fn resume_on(&mut self, engine: &Engine) -> Result<()> {
+        let mut fresh = Self::new(engine, &self.data, self.stepper.config().clone())?;
+        if let Some(checkpoint) = &self.checkpoint {
+            fresh.restore(checkpoint, |what| Error::Config(what))?;
+        }
+        fresh.checkpoint = self.checkpoint.take();
+        *self = fresh;
         Ok(())
     }
 }

@@ -1,0 +1,211 @@
+//! How much of a plan goes into a host's frame, and learning how much fits.
+
+use super::plan::Plan;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// How much work to record at a time. A slice may end anywhere, also in the middle of a training step.
+/// Zero records nothing; anything above at least one dispatch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Budget {
+    /// At most so many dispatches.
+    Dispatches(usize),
+    /// About so many floating-point operations.
+    Flops(u64),
+    /// About so many milliseconds of the device's time. How much that is, is learned from timestamps if
+    /// the device has `TIMESTAMP_QUERY`, else from how much later frames with work are done than frames
+    /// without: the first few slices are careful ones.
+    Millis(f64),
+}
+
+/// What is left of a budget while a slice is recorded.
+pub(crate) struct Allowance {
+    budget: Budget,
+    left: f64,
+    taken: usize,
+}
+
+impl Allowance {
+    /// A budget, to be spent on the calls of a plan.
+    pub fn new(budget: Budget) -> Self {
+        let left = match budget {
+            Budget::Dispatches(n) => n as f64,
+            Budget::Flops(n) => n as f64,
+            // Not a number is nothing.
+            Budget::Millis(ms) => ms.max(0.0) * 1e6,
+        };
+        Self { budget, left, taken: 0 }
+    }
+
+    /// Takes calls from the front of a range as long as there is something left; says where it ended.
+    pub fn take(&mut self, range: Range<usize>, plan: &Plan, pace: &Pace) -> usize {
+        for call in range.clone() {
+            let cost = match self.budget {
+                Budget::Dispatches(_) => 1.0,
+                Budget::Flops(_) => plan.calls()[call].flops as f64,
+                Budget::Millis(_) => pace.nanos[call],
+            };
+            // The first one goes in whatever it costs: else a small budget would never get anywhere.
+            if self.left <= 0.0 || (self.taken > 0 && cost > self.left) {
+                self.left = 0.0;
+                return call;
+            }
+            self.left -= cost;
+            self.taken += 1;
+        }
+        range.end
+    }
+
+    /// Whether nothing more goes in.
+    pub fn is_spent(&self) -> bool {
+        self.left <= 0.0
+    }
+}
+
+/// Frames between two looks at how long a frame takes without work.
+const IDLE_EVERY: u32 = 32;
+/// Such looks that are remembered.
+const IDLE_KEPT: usize = 5;
+/// A measurement changes an estimate by this factor at most: the first ones may be far off.
+const MOST: f64 = 4.0;
+
+/// What each call of a plan takes on the device, as far as is known.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    nanos: Vec<f64>,
+    measured: u32,
+    idle: VecDeque<f64>,
+    frames: u32,
+}
+
+impl Pace {
+    /// Before anything was measured: as slow as the slowest software adapter we know, so that the first
+    /// frames are not held up.
+    pub fn new(plan: &Plan) -> Self {
+        let nanos = plan.calls().iter().map(|call| 30_000.0 + call.flops as f64).collect();
+        Self { nanos, measured: 0, idle: VecDeque::new(), frames: 0 }
+    }
+
+    /// Whether to leave this frame without work, to see how long one takes then: two in a row, of which
+    /// the second no longer has to wait for an earlier one's work. Only where there are no timestamps.
+    pub fn wants_idle(&mut self) -> bool {
+        self.frames = (self.frames + 1) % IDLE_EVERY;
+        self.frames < 2
+    }
+
+    /// Whether the frame just asked about is the one that counts.
+    pub fn is_baseline(&self) -> bool {
+        self.frames == 1
+    }
+
+    /// How long a frame without work took from its recording to its end.
+    pub fn learn_idle(&mut self, nanos: f64) {
+        self.idle.push_back(nanos);
+        if self.idle.len() > IDLE_KEPT {
+            self.idle.pop_front();
+        }
+    }
+
+    /// How long a frame with some calls took from its recording to its end.
+    pub fn learn_latency(&mut self, calls: &[Range<usize>], nanos: f64) {
+        let mut idle: Vec<f64> = self.idle.iter().copied().collect();
+        idle.sort_by(f64::total_cmp);
+        if let Some(usual) = idle.get(idle.len() / 2) {
+            self.learn(calls, nanos - usual);
+        }
+    }
+
+    /// How long some calls took, all together.
+    pub fn learn(&mut self, calls: &[Range<usize>], nanos: f64) {
+        let predicted: f64 = calls.iter().flat_map(|range| &self.nanos[range.clone()]).sum();
+        if predicted <= 0.0 || !nanos.is_finite() {
+            return;
+        }
+        // Fast at first, then calm: single measurements are noisy.
+        let trust = if self.measured < 8 { 1.0 } else { 0.2 };
+        self.measured = self.measured.saturating_add(1);
+        let ratio = (nanos.max(0.0) / predicted).clamp(1.0 / MOST, MOST).powf(trust);
+        for range in calls {
+            self.nanos[range.clone()].iter_mut().for_each(|nanos| *nanos = (*nanos * ratio).max(10.0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernels::Advance;
+    use super::super::plan::{Elem, PlanBuilder, Scope};
+    use super::*;
+
+    fn plan(calls: usize) -> Plan {
+        let mut b = PlanBuilder::new(1);
+        let clock = b.buffer("clock", Elem::U32, 8, Scope::Shared);
+        let [powers, hyper] = ["powers", "hyper"].map(|name| b.buffer(name, Elem::F32, 4, Scope::Shared));
+        for _ in 0..calls {
+            b.call(Advance { what: 1, batches: 1 }, &[clock, powers, hyper]);
+        }
+        b.finish().expect("valid")
+    }
+
+    #[test]
+    fn a_budget_is_spent_and_a_small_one_still_gets_somewhere() {
+        let plan = plan(10);
+        let pace = Pace::new(&plan);
+        let each = plan.calls()[0].flops;
+        for (budget, end) in [
+            (Budget::Dispatches(0), 0),
+            (Budget::Dispatches(3), 3),
+            (Budget::Dispatches(30), 10),
+            (Budget::Flops(0), 0),
+            (Budget::Flops(1), 1),
+            (Budget::Flops(each * 4), 4),
+            (Budget::Millis(0.0), 0),
+            (Budget::Millis(-1.0), 0),
+            (Budget::Millis(f64::NAN), 0),
+            (Budget::Millis(1e-9), 1),
+        ] {
+            let mut allowance = Allowance::new(budget);
+            assert_eq!(allowance.take(0..10, &plan, &pace), end, "{budget:?}");
+        }
+        let mut allowance = Allowance::new(Budget::Dispatches(3));
+        assert_eq!((allowance.take(0..2, &plan, &pace), allowance.is_spent()), (2, false));
+        assert_eq!((allowance.take(5..9, &plan, &pace), allowance.is_spent()), (6, true));
+    }
+
+    /// A device on which the second half of the calls is ten times as slow.
+    #[test]
+    fn the_pace_is_learned() {
+        let plan = plan(100);
+        let mut pace = Pace::new(&plan);
+        let truth = |range: &Range<usize>| range.clone().map(|i| if i < 50 { 2e3 } else { 2e4 }).sum::<f64>();
+        let mut at = 0;
+        let mut last = Vec::new();
+        for _ in 0..2_000 {
+            let end = Allowance::new(Budget::Millis(0.1)).take(at..100, &plan, &pace);
+            let range = at..end;
+            pace.learn(std::slice::from_ref(&range), truth(&range));
+            // A slice that the plan's end cuts short says nothing.
+            if end < 100 {
+                last.push(truth(&range));
+            }
+            at = end % 100;
+        }
+        let late = &last[last.len() - 20..];
+        assert!(late.iter().all(|&nanos| nanos < 1.5e5), "{late:?}");
+        assert!(late.iter().sum::<f64>() > 20.0 * 5e4, "{late:?}");
+    }
+
+    #[test]
+    fn latencies_count_above_those_of_idle_frames() {
+        let plan = plan(100);
+        let mut pace = Pace::new(&plan);
+        assert_eq!((0..66).filter(|_| pace.wants_idle()).count(), 5);
+        for _ in 0..200 {
+            let end = Allowance::new(Budget::Millis(0.2)).take(0..100, &plan, &pace);
+            pace.learn_idle(16e6);
+            pace.learn_latency(&[0..end], 16e6 + end as f64 * 1e4);
+        }
+        let end = Allowance::new(Budget::Millis(0.2)).take(0..100, &plan, &pace);
+        assert!((15..=25).contains(&end), "{end}");
+    }
+}

@@ -1,0 +1,158 @@
+//! What a host can draw without copying it back: buffers on its own device.
+
+use super::stepper::Stepper;
+use crate::engine::gpu::GpuProgram;
+use crate::engine::plan::BufferId;
+use crate::engine::state::METRICS;
+use crate::error::Result;
+use crate::history::Epoch;
+use crate::nn::{Layer, Net};
+
+/// Bytes of a point of a curve.
+const POINT: u64 = METRICS as u64 * 4;
+
+/// A network on a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Network<'a> {
+    weights: &'a wgpu::Buffer,
+    best: &'a wgpu::Buffer,
+    layers: [Layer; 3],
+}
+
+impl<'a> Network<'a> {
+    /// The moving average of the weights, which evaluation uses: all layers one after the other, f32, each
+    /// weight as `[input][output]` with rows padded to a multiple of four, then its bias
+    /// ([`Network::layers`] has the offsets).
+    pub fn weights(&self) -> &'a wgpu::Buffer {
+        self.weights
+    }
+
+    /// The same for the best epoch so far; zeros before there is one.
+    pub fn best(&self) -> &'a wgpu::Buffer {
+        self.best
+    }
+
+    /// Where the layers lie.
+    pub fn layers(&self) -> [Layer; 3] {
+        self.layers
+    }
+}
+
+/// Buffers of a run that a host may bind read-only (`STORAGE`) or copy from, but must not write. They
+/// change with the slices the host submits, and hold still between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers<'a> {
+    /// The policy.
+    pub policy: Network<'a>,
+    /// The predictor.
+    pub predictor: Network<'a>,
+    /// The training curve: `points` points an epoch, epoch after epoch, each of 8 f32: the sums over
+    /// the epoch's instances so far of J, of loss and cost, of the entropy and of the predictor's loss, the
+    /// number of instances, and the mass still asking at three marks. A point that is not there yet has no
+    /// instances; the mean over what lies between two points is the difference of the sums over the
+    /// difference of the instances.
+    pub training: &'a wgpu::Buffer,
+    /// The validation curve: a point an epoch of 8 f32: the sums over the validation rows of the loss, of
+    /// the right answers, of the cost and of the acquisitions, the number of rows, and three zeros.
+    pub validation: &'a wgpu::Buffer,
+    /// What the greedy policy asked on the validation rows in the last epoch: u32 counts
+    /// `[step][feature]`, the last column being the instances that have stopped by then.
+    pub paths: &'a wgpu::Buffer,
+    /// Points of the training curve in an epoch.
+    pub points: usize,
+    /// Epochs there is room for: that of the whole run.
+    pub epochs: usize,
+    /// Steps of the paths: the horizon.
+    pub steps: usize,
+    /// Features of the paths, the stop not counted.
+    pub features: usize,
+}
+
+/// The buffers that are there for the host alone.
+#[derive(Debug)]
+pub(super) struct Published {
+    training: wgpu::Buffer,
+    validation: wgpu::Buffer,
+    paths: wgpu::Buffer,
+    points: usize,
+    epochs: usize,
+}
+
+impl Published {
+    pub fn new(program: &GpuProgram, stepper: &Stepper, points: usize, epochs: usize) -> Result<Self> {
+        let gpu = program.gpu();
+        let make = |label, size: u64| {
+            gpu.device().create_buffer(&wgpu::BufferDescriptor {
+                label: Some(label),
+                size: size.max(16),
+                usage: wgpu::BufferUsages::STORAGE
+                    | wgpu::BufferUsages::COPY_SRC
+                    | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            })
+        };
+        let asked = program.buffer(stepper.layout().chunk.asked).size();
+        gpu.scoped("curves", || Self {
+            training: make("querent training curve", (points * epochs) as u64 * POINT),
+            validation: make("querent validation curve", epochs as u64 * POINT),
+            paths: make("querent paths", asked),
+            points,
+            epochs,
+        })
+    }
+
+    pub fn view<'a>(&'a self, program: &'a GpuProgram, stepper: &Stepper) -> Buffers<'a> {
+        let layout = stepper.layout();
+        let network = |net: &Net| Network {
+            weights: program.buffer(net.average),
+            best: program.buffer(net.best),
+            layers: net.mlp.layers,
+        };
+        Buffers {
+            policy: network(&layout.policy),
+            predictor: network(&layout.predictor),
+            training: &self.training,
+            validation: &self.validation,
+            paths: &self.paths,
+            points: self.points,
+            epochs: self.epochs,
+            steps: layout.sizes.steps,
+            features: layout.sizes.features,
+        }
+    }
+
+    /// Records the next point of the training curve.
+    pub fn encode_point(&self, encoder: &mut wgpu::CommandEncoder, metrics: &wgpu::Buffer, point: usize) {
+        if point < self.points * self.epochs {
+            encoder.copy_buffer_to_buffer(metrics, 0, &self.training, point as u64 * POINT, POINT);
+        }
+    }
+
+    /// Records an epoch's place in the validation curve, and its paths.
+    pub fn encode_epoch(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        program: &GpuProgram,
+        [metrics, asked]: [BufferId; 2],
+        epoch: usize,
+    ) {
+        let (metrics, asked) = (program.buffer(metrics), program.buffer(asked));
+        if epoch < self.epochs {
+            encoder.copy_buffer_to_buffer(metrics, 0, &self.validation, epoch as u64 * POINT, POINT);
+        }
+        encoder.copy_buffer_to_buffer(asked, 0, &self.paths, 0, asked.size());
+    }
+
+    /// Draws the curves anew from a history: of each epoch's training, what is known is its end.
+    pub fn refill(&self, queue: &wgpu::Queue, history: &[Epoch]) {
+        let narrow = |sums: [f64; METRICS]| sums.map(|sum| sum as f32);
+        let mut training = vec![[0.0f32; METRICS]; self.points * self.epochs];
+        let mut validation = vec![[0.0f32; METRICS]; self.epochs];
+        for (epoch, place) in history.iter().zip(&mut validation) {
+            *place = narrow(epoch.validation.sums());
+            training[(epoch.index + 1) * self.points - 1] = narrow(epoch.train.sums());
+        }
+        queue.write_buffer(&self.training, 0, bytemuck::cast_slice(training.as_flattened()));
+        queue.write_buffer(&self.validation, 0, bytemuck::cast_slice(validation.as_flattened()));
+    }
+}

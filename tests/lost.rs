@@ -1,0 +1,134 @@
+//! Tier 7: what can happen to a host's device: it is lost in the middle of a run, or has no memory left.
+
+mod common;
+mod host;
+
+use host::{Host, data, small, weights};
+use querent::nmppg::{Config, Trainer};
+use querent::{Budget, Error, wgpu};
+
+fn expected(host: &Host) -> Vec<f64> {
+    let mut trainer = Trainer::new(&host.engine(), &data(), small()).expect("valid");
+    while trainer.epoch_blocking().expect("trains").is_some() {}
+    weights(&trainer.finish_blocking().expect("reads"))
+}
+
+/// Frames until the trainer has something to say that `stop` has waited for.
+fn train(host: &Host, trainer: &mut Trainer, stop: impl Fn(&Trainer) -> bool) -> Result<(), Error> {
+    for _ in 0..20_000 {
+        host.frame(|encoder| trainer.encode(encoder, Budget::Dispatches(150)))?;
+        if trainer.try_progress()?.finished || stop(trainer) {
+            return Ok(());
+        }
+    }
+    panic!("never happened");
+}
+
+/// The device is destroyed between two frames, with a checkpoint on the host and some steps after it, and
+/// once more before there is any.
+#[test]
+fn a_lost_device_is_an_error_and_another_one_continues_with_equal_bits() {
+    let Some(first) = Host::open(wgpu::Features::empty()) else { return };
+    let expected = expected(&first);
+    let mut trainer = Trainer::new(&first.engine(), &data(), small()).expect("valid");
+    train(&first, &mut trainer, |_| true).expect("nothing is wrong yet");
+    first.device.destroy();
+    let error = train(&first, &mut trainer, |_| false).expect_err("the device is gone");
+    assert!(matches!(error, Error::DeviceLost(_)), "{error}");
+    assert!(trainer.last_checkpoint().is_none());
+
+    // From the beginning, as nothing had come to the host.
+    let second = Host::open(wgpu::Features::empty()).expect("there was one");
+    trainer.resume_on(&second.engine()).expect("resumes");
+    train(&second, &mut trainer, |trainer| trainer.last_checkpoint().is_some()).expect("nothing is wrong");
+    let behind = trainer.history().len();
+    assert!(behind >= 1 && behind < trainer.epochs_at_most());
+    for _ in 0..7 {
+        second.frame(|encoder| trainer.encode(encoder, Budget::Dispatches(31))).expect("records");
+    }
+    second.device.destroy();
+    let error = train(&second, &mut trainer, |_| false).expect_err("the device is gone");
+    assert!(matches!(error, Error::DeviceLost(_)), "{error}");
+    // It stays so, and waiting for it does not take for ever.
+    assert!(matches!(trainer.try_progress(), Err(Error::DeviceLost(_))));
+    assert!(matches!(trainer.epoch_blocking(), Err(Error::DeviceLost(_))));
+
+    let third = Host::open(wgpu::Features::empty()).expect("there was one");
+    trainer.resume_on(&third.engine()).expect("resumes");
+    assert!((1..=behind).contains(&trainer.history().len()), "it did not continue from the checkpoint");
+    train(&third, &mut trainer, |_| false).expect("nothing is wrong");
+    assert_eq!(weights(&trainer.try_model().expect("no error").expect("over")), expected);
+    assert_eq!([first.errors(), second.errors(), third.errors()], [0; 3], "errors reached the hosts");
+
+    // A checkpoint on the host can be written without waiting, and read by another run.
+    let folder = common::TempDir::new("lost");
+    let file = folder.0.join("last.safetensors");
+    trainer.last_checkpoint().expect("the run's end").save(&file).expect("saves");
+    let mut read = Trainer::new(&third.engine(), &data(), small()).expect("valid");
+    read.resume(&file).expect("resumes");
+    assert_eq!(read.history().len(), trainer.history().len());
+    assert_eq!(weights(&read.finish_blocking().expect("reads")), expected);
+}
+
+/// The device is lost while a plain trainer waits for it.
+#[test]
+fn a_plain_trainer_says_so_too() {
+    let Some(host) = Host::open(wgpu::Features::empty()) else { return };
+    let mut trainer = Trainer::new(&host.engine(), &data(), small()).expect("valid");
+    trainer.epoch_blocking().expect("trains");
+    host.device.destroy();
+    let error = trainer.epoch_blocking().expect_err("the device is gone");
+    assert!(matches!(error, Error::DeviceLost(_)), "{error}");
+    assert!(matches!(trainer.finish_blocking(), Err(Error::DeviceLost(_))));
+    let error =
+        Trainer::new(&host.engine(), &data(), small()).err().expect("nothing fits a device that is gone");
+    assert!(matches!(error, Error::DeviceLost(_)), "{error}");
+    assert_eq!(host.errors(), 0, "errors reached the host");
+}
+
+/// The trainer is refused, the host's handler is not called, and the host goes on. In a process of its own,
+/// because that has no memory any more.
+#[test]
+fn out_of_memory_at_creation_is_an_error() {
+    if common::gpu().is_none() {
+        return;
+    }
+    let limits_memory = std::process::Command::new("prlimit").arg("--version").output();
+    if !limits_memory.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: there is no `prlimit` to take memory away with");
+        return;
+    }
+    let child = std::process::Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "without_memory", "--ignored", "--nocapture"])
+        .output()
+        .expect("this test runs again");
+    let said = String::from_utf8_lossy(&child.stdout).into_owned() + &String::from_utf8_lossy(&child.stderr);
+    println!("{said}");
+    assert!(child.status.success() && said.contains("refused: gpu: "), "{said}");
+}
+
+#[test]
+#[ignore = "runs in a process of its own, started by out_of_memory_at_creation_is_an_error"]
+fn without_memory() {
+    let host = Host::open(wgpu::Features::empty()).expect("there was an adapter");
+    let rows = 150_000;
+    let table = |rows: usize| querent::data::Split { x: vec![0.5; rows * 200], y: vec![0; rows] };
+    let problem = querent::Problem::ungrouped(&[1.0; 200], 2).expect("valid");
+    let data = querent::data::Dataset::new(problem, table(rows), table(10), table(10)).expect("valid");
+    // What the process has, and a little.
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).expect("its size");
+    let kilobytes: u64 = size.trim().trim_end_matches(" kB").parse().expect("a number");
+    let limit = format!("--as={}", (kilobytes + 40_000) * 1024);
+    let pid = std::process::id().to_string();
+    let set = std::process::Command::new("prlimit").args(["--pid", &pid, &limit]).status();
+    assert!(set.expect("prlimit runs").success());
+    let config = Config { horizon: Some(2), batch: 8, ..small() };
+    match Trainer::new(&host.engine(), &data, config) {
+        Err(error) => println!("refused: {error}"),
+        Ok(_) => panic!("120 MB were found in 40"),
+    }
+    assert_eq!(host.errors(), 0, "our error reached the host");
+    host.frame(|_| ());
+    assert_eq!(host.errors(), 0, "the host cannot go on");
+}
