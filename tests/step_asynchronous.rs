@@ -16,7 +16,7 @@ use std::time::Instant;
 fn busy(engine: &querent::Engine) -> Stepper {
     let data = synthetic::syn1(1, [2048, 64, 64]).expect("valid");
     let config =
-        Config { policy_hidden: [256; 2], predictor_hidden: [256; 2], batch: 256, ..Config::paper(0.02) };
+        Config { policy_hidden: [192; 2], predictor_hidden: [192; 2], batch: 128, ..Config::paper(0.02) };
     let mut stepper = Stepper::new(engine, &data, config).expect("fits");
     // Writes are staged by the queue: they are over when this returns.
     stepper.steps(1);
@@ -32,28 +32,34 @@ fn allocated(device: &wgpu::Device) -> Option<Vec<String>> {
     Some(names)
 }
 
+/// One test after the other: they measure time on the same device.
 #[test]
-fn steps_are_handed_over_without_waiting() {
+fn steps_wait_for_nothing_and_read_nothing_back() {
     let Some(engine) = common::gpu() else { return };
-    let mut stepper = busy(&engine);
-    let steps = 4;
-    let start = Instant::now();
-    stepper.steps(steps);
-    let handed_over = start.elapsed();
-    stepper.metrics_blocking().expect("finite");
-    let done = start.elapsed();
-    assert!(handed_over * 3 < done, "handed over after {handed_over:?}, done after {done:?}");
-    // The control: whoever waits needs the whole time.
-    let start = Instant::now();
-    stepper.steps(steps);
-    stepper.metrics_blocking().expect("finite");
-    assert!(start.elapsed() * 3 > done, "a step that waits is as fast as one that does not");
+    steps_are_handed_over_without_waiting(&engine);
+    steps_read_nothing_back(&engine);
 }
 
-#[test]
-fn steps_read_nothing_back() {
-    let Some(engine) = common::gpu() else { return };
-    let mut stepper = busy(&engine);
+fn steps_are_handed_over_without_waiting(engine: &querent::Engine) {
+    let mut stepper = busy(engine);
+    // A step that waits can never be handed over early; one that does not can be held up by other programs.
+    let mut attempts = Vec::new();
+    for _ in 0..5 {
+        let start = Instant::now();
+        stepper.steps(3);
+        let handed_over = start.elapsed();
+        stepper.metrics_blocking().expect("finite");
+        let done = start.elapsed();
+        if handed_over * 3 < done {
+            return;
+        }
+        attempts.push((handed_over, done));
+    }
+    panic!("handed over after, done after: {attempts:?}");
+}
+
+fn steps_read_nothing_back(engine: &querent::Engine) {
+    let mut stepper = busy(engine);
     let (device, queue) = engine.device().expect("a GPU engine");
     let (device, queue) = (device.clone(), queue.clone());
     let program = stepper.program().gpu().expect("on the device");
@@ -65,7 +71,7 @@ fn steps_read_nothing_back() {
     let Some(before) = allocated(&device) else {
         return eprintln!("SKIPPED: this backend does not tell what it has allocated");
     };
-    stepper.steps(4);
+    stepper.steps(3);
     assert_eq!(allocated(&device).expect("told before"), before, "memory that a step has allocated");
 
     // The control: a readback of a single buffer is seen.

@@ -14,7 +14,7 @@ pub struct Sweep {
 }
 
 const PANEL: (f64, f64) = (188.0, 190.0);
-const BETWEEN: f64 = 22.0;
+const BETWEEN: f64 = 34.0;
 /// The least factor that an axis covers.
 const LEAST: f64 = 4.0;
 
@@ -96,17 +96,17 @@ fn whole(value: f64) -> String {
     if value >= 1.0 { thousands(value) } else { short(value).trim_end_matches('0').to_owned() }
 }
 
-/// The measured sizes under the plot, as many as there is room for.
+/// The measured sizes under the plot: the largest, and as many of the others as there is room for.
 fn x_axis(canvas: &mut Canvas, frame: Frame, name: &str, line: &[(f64, f64)]) {
-    let mut free = f64::NEG_INFINITY;
-    for &(value, _) in line {
+    let mut free = f64::INFINITY;
+    for &(value, _) in line.iter().rev() {
         let x = frame.x.at(value.log10());
         canvas.line((x, frame.bottom()), (x, frame.bottom() + 4.0), EDGE, 1.0);
         let text = thousands(value);
         let half = super::font::width(&text, NOTE.size) / 2.0;
-        if x - half > free {
+        if x + half < free {
             canvas.text(x, frame.bottom() + 15.0, &text, Style { anchor: Anchor::Middle, ..NOTE });
-            free = x + half + 6.0;
+            free = x - half - 6.0;
         }
     }
     let middle = frame.left().midpoint(frame.right());
