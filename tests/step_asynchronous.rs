@@ -16,7 +16,7 @@ use std::time::Instant;
 fn busy(engine: &querent::Engine) -> Stepper {
     let data = synthetic::syn1(1, [2048, 64, 64]).expect("valid");
     let config =
-        Config { policy_hidden: [192; 2], predictor_hidden: [192; 2], batch: 128, ..Config::paper(0.02) };
+        Config { policy_hidden: [128; 2], predictor_hidden: [128; 2], batch: 64, ..Config::paper(0.02) };
     let mut stepper = Stepper::new(engine, &data, config).expect("fits");
     // Writes are staged by the queue: they are over when this returns.
     stepper.steps(1);
@@ -46,7 +46,7 @@ fn steps_are_handed_over_without_waiting(engine: &querent::Engine) {
     let mut attempts = Vec::new();
     for _ in 0..5 {
         let start = Instant::now();
-        stepper.steps(3);
+        stepper.steps(2);
         let handed_over = start.elapsed();
         stepper.metrics_blocking().expect("finite");
         let done = start.elapsed();
@@ -71,7 +71,7 @@ fn steps_read_nothing_back(engine: &querent::Engine) {
     let Some(before) = allocated(&device) else {
         return eprintln!("SKIPPED: this backend does not tell what it has allocated");
     };
-    stepper.steps(3);
+    stepper.steps(2);
     assert_eq!(allocated(&device).expect("told before"), before, "memory that a step has allocated");
 
     // The control: a readback of a single buffer is seen.
