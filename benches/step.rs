@@ -38,7 +38,8 @@ struct Arguments {
     /// Engines [default: cpu, and gpu if there is an adapter]
     #[arg(long, value_delimiter = ',')]
     engines: Vec<EngineName>,
-    /// Peers to measure in turn with ours: pytorch, compiled, jax, burn-cpu, burn-wgpu, or all.
+    /// Peers to measure in turn with ours: pytorch, compiled, jax, jax-derived, burn-cpu,
+    /// burn-wgpu, or all.
     #[arg(long, value_delimiter = ',', num_args = 0..=1, default_missing_value = "all",
           value_parser = peers::parse)]
     peers: Vec<Vec<Recipe>>,

@@ -96,7 +96,8 @@ def golden_step(problem, nets, given):
     return objective, prediction, {"policy": policy, "predictor": predictor}
 
 
-def prepare_step(problem, request):
+def prepare_step(problem, request, gradients_of=None):
+    gradients_of = gradients_of or functools.partial(gradients, problem)
     batch = request["batch"]
     x, y = (jnp.asarray(part) for part in common.table_of(problem, request["rows"]))
     batches = len(x) // batch
@@ -113,7 +114,7 @@ def prepare_step(problem, request):
             jax.random.bernoulli(k, keep, (problem.k + 1, batch, width)) / keep
             for k, width in zip((drop1, drop2), problem.predictor)
         ]
-        _, for_policy, for_predictor = gradients(problem, policy, predictor, x[rows], y[rows], gumbel, dropout)
+        _, for_policy, for_predictor = gradients_of(policy, predictor, x[rows], y[rows], gumbel, dropout)
         time = time + 1
         policy, policy_moments = adam(policy, for_policy, policy_moments, time, common.RATES["policy"])
         predictor, predictor_moments = adam(

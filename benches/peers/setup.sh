@@ -20,7 +20,7 @@ esac
 if [ "$what" != burn ]; then
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/pip install --quiet --upgrade torch jax numpy safetensors
-    for peer in pytorch_eager.py pytorch_compiled.py jax_step.py; do
+    for peer in pytorch_eager.py pytorch_compiled.py jax_step.py jax_derived.py; do
         .venv/bin/python "$peer" --check
     done
 fi

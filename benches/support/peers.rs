@@ -27,10 +27,11 @@ pub struct Recipe {
 }
 
 /// Every peer there is.
-pub const PEERS: [Recipe; 5] = [
+pub const PEERS: [Recipe; 6] = [
     Recipe { name: "pytorch", program: "pytorch_eager.py", arguments: &[], on_gpu: false, infers: true },
     Recipe { name: "compiled", program: "pytorch_compiled.py", arguments: &[], on_gpu: false, infers: false },
     Recipe { name: "jax", program: "jax_step.py", arguments: &[], on_gpu: false, infers: true },
+    Recipe { name: "jax-derived", program: "jax_derived.py", arguments: &[], on_gpu: false, infers: false },
     Recipe { name: "burn-cpu", program: "burn", arguments: &["cpu"], on_gpu: false, infers: false },
     Recipe { name: "burn-wgpu", program: "burn", arguments: &["wgpu"], on_gpu: true, infers: false },
 ];

@@ -1,4 +1,5 @@
-//! Pictures of a run: training dynamics, acquisition paths, cost–performance curves, ablations.
+//! Pictures of a run: training dynamics, acquisition paths, cost–performance curves, ablations, and what it
+//! takes.
 //!
 //! Every function returns the picture as the text of an SVG file; [`save`] writes it, together with
 //! a PNG made from the very same drawing. The font is part of the library, so a machine without any
@@ -23,6 +24,7 @@ mod labels;
 mod page;
 mod paths;
 mod png;
+mod scaling;
 mod style;
 
 pub use bars::{BarGroup, bars};
@@ -30,6 +32,7 @@ pub use curve::{CurvePoint, Series, curve};
 pub use dynamics::dynamics;
 pub use page::page;
 pub use paths::{PathPanel, paths};
+pub use scaling::{Sweep, scaling};
 
 use crate::error::{Error, Result};
 use crate::files::write_atomically;

@@ -1,0 +1,70 @@
+//! A training step on the CPU engine makes no host allocation: counted by an allocator of this test's own, on
+//! all threads, because the lanes run on all of them. It is the only test here, so that nothing else runs.
+
+use querent::Engine;
+use querent::data::synthetic;
+use querent::nmppg::{Config, Stepper};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+struct Counting;
+
+// SAFETY: everything is the system allocator's; counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's contract.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(act: impl FnOnce()) -> usize {
+    let before = COUNT.load(Ordering::Relaxed);
+    act();
+    COUNT.load(Ordering::Relaxed) - before
+}
+
+#[test]
+#[ignore = "the gemm crate allocates room for packed operands in every product: 896 times a step here"]
+fn a_training_step_on_the_cpu_allocates_nothing() {
+    let settings = [("as published", Config::paper(0.02)), ("by default", Config::new(0.02))];
+    for (name, config) in settings {
+        let data = synthetic::syn1(1, [2048, 64, 64]).expect("valid");
+        let config = Config { policy_hidden: [64, 64], predictor_hidden: [64, 64], batch: 256, ..config };
+        let mut stepper = None;
+        let making = allocations(|| stepper = Some(Stepper::new(&Engine::cpu(), &data, config)));
+        assert!(making > 0, "the counter counts");
+        let mut stepper = stepper.expect("made").expect("fits");
+        let step = stepper.program().plan().section("step");
+        // Threads start, and each makes room for the packed operands of its products, once.
+        stepper.steps(50);
+        // Entering rayon's pool from outside allocates a block of its queue every 63 times: not a matter of
+        // the step, so it is counted from inside.
+        let count = rayon::scope(|_| allocations(|| stepper.program_mut().run(step, 20)));
+        assert_eq!(count, 0, "{name}: allocations in 20 steps");
+        // Whatever was asked for, it was trained.
+        assert!(stepper.metrics_blocking().expect("finite").instances >= 70.0 * 256.0);
+    }
+}
