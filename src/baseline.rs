@@ -2,6 +2,7 @@
 
 use crate::data::{Dataset, Split};
 use crate::engine::Engine;
+use crate::engine::cpu::matmul::{Finish, Shape, Start, matmul};
 use crate::error::{Error, Result};
 use crate::evaluate::{Summary, Traces};
 use crate::methods::nmppg::{Config, Stepper, Which};
@@ -70,19 +71,17 @@ impl Selector {
         let (x, y) = inputs(data, Which::Validation, ROWS);
         let hidden = [layers[0].bias.len(), layers[1].bias.len()];
         let wide = columns + problem.features().len();
-        let mut first = vec![0.0; wide * hidden[0]];
-        for (output, row) in layers[0].weight.chunks_exact(wide).enumerate() {
-            for (input, &value) in row.iter().enumerate() {
-                first[input * hidden[0] + output] = value as f32;
-            }
-        }
+        let first = by_input(&layers[0].weight, wide);
         let bias = narrow(&layers[0].bias);
         let rows = y.len();
         let mut selector = Self {
             rows,
             sum: (0..rows).flat_map(|_| bias.iter().copied()).collect(),
             first,
-            rest: [1, 2].map(|layer| (narrow(&layers[layer].weight), narrow(&layers[layer].bias))),
+            rest: [
+                (by_input(&layers[1].weight, hidden[0]), narrow(&layers[1].bias)),
+                (narrow(&layers[2].weight), narrow(&layers[2].bias)),
+            ],
             hidden,
             x,
             y,
@@ -121,11 +120,17 @@ impl Selector {
         let (h1, h2) = (self.hidden[0], self.hidden[1]);
         let mut second = vec![0.0f32; self.rows * h2];
         let first: Vec<f32> = sum.iter().map(|value| value.max(0.0)).collect();
-        product(&mut second, (self.rows, h1, h2), &first, w2);
+        matmul(
+            (&mut second, Shape::rows(self.rows, h2, h2)),
+            Start::Bias(b2),
+            1.0,
+            (&first, Shape::rows(self.rows, h1, h1)),
+            (w2, Shape::rows(h1, h2, h2)),
+            Finish::Relu,
+        );
         let mut total = 0.0;
         let mut logits = vec![0.0f32; b3.len()];
-        for (row, hidden) in second.chunks_exact_mut(h2).enumerate() {
-            hidden.iter_mut().zip(b2).for_each(|(unit, bias)| *unit = (*unit + bias).max(0.0));
+        for (row, hidden) in second.chunks_exact(h2).enumerate() {
             for ((logit, weight), bias) in logits.iter_mut().zip(w3.chunks_exact(h2)).zip(b3) {
                 *logit = bias + weight.iter().zip(hidden.iter()).map(|(w, h)| w * h).sum::<f32>();
             }
@@ -138,17 +143,10 @@ impl Selector {
     }
 }
 
-/// `out = a·bᵀ`: rows × inner times outputs × inner.
-fn product(out: &mut [f32], (rows, inner, outputs): (usize, usize, usize), a: &[f32], b: &[f32]) {
-    use crate::engine::cpu::matmul::{Shape, matmul};
-    matmul(
-        out,
-        Shape::rows(rows, outputs, outputs),
-        0.0,
-        1.0,
-        (a, Shape::rows(rows, inner, inner)),
-        (b, Shape::rows(outputs, inner, inner).transposed()),
-    );
+/// A weight of `[output][input]` as `[input][output]`.
+fn by_input(weight: &[f64], inputs: usize) -> Vec<f32> {
+    let outputs = weight.len() / inputs;
+    (0..weight.len()).map(|at| weight[at % outputs * inputs + at / outputs] as f32).collect()
 }
 
 /// Chooses features one after the other: always the one that lowers the validation loss most for its cost,

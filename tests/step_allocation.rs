@@ -47,7 +47,6 @@ fn allocations(act: impl FnOnce()) -> usize {
 }
 
 #[test]
-#[ignore = "the gemm crate allocates room for packed operands in every product: 896 times a step here"]
 fn a_training_step_on_the_cpu_allocates_nothing() {
     let settings = [("as published", Config::paper(0.02)), ("by default", Config::new(0.02))];
     for (name, config) in settings {

@@ -2,7 +2,7 @@
 //! `bias_grad.wgsl`: a linear layer forward and its three gradients.
 
 use super::args::Args;
-use super::matmul::{Shape, matmul};
+use super::matmul::{Finish, Shape, Start, matmul};
 use super::real::Real;
 use crate::engine::kernels::{BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
 
@@ -10,27 +10,16 @@ use crate::engine::kernels::{BiasGrad, Linear, LinearGradInput, LinearGradWeight
 pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
     let (x, weights, multiplier, y) = (args.reals(), args.reals(), args.reals(), args.reals_mut());
     let (rows, inputs, outputs) = (p.rows as usize, p.inputs_pitch as usize, p.outputs_pitch as usize);
-    let bias = &weights[p.bias as usize..][..outputs];
     let y_at = p.y_row as usize * outputs;
     let y = &mut y[y_at..][..rows * outputs];
-    for row in y.chunks_exact_mut(outputs) {
-        row.copy_from_slice(bias);
-    }
-    let x = &x[p.x_row as usize * inputs..];
-    let w = &weights[p.weight as usize..];
     matmul(
-        y,
-        Shape::rows(rows, outputs, outputs),
+        (y, Shape::rows(rows, outputs, outputs)),
+        Start::Bias(&weights[p.bias as usize..][..outputs]),
         T::ONE,
-        T::ONE,
-        (x, Shape::rows(rows, inputs, inputs)),
-        (w, Shape::rows(inputs, outputs, outputs)),
+        (&x[p.x_row as usize * inputs..], Shape::rows(rows, inputs, inputs)),
+        (&weights[p.weight as usize..], Shape::rows(inputs, outputs, outputs)),
+        if p.relu != 0 { Finish::Relu } else { Finish::Nothing },
     );
-    if p.relu != 0 {
-        for y in y.iter_mut() {
-            *y = y.larger(T::ZERO);
-        }
-    }
     if p.dropout != 0 {
         for (y, &m) in y.iter_mut().zip(&multiplier[y_at..]) {
             *y *= m;
@@ -65,24 +54,18 @@ pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
     let (multiplier, dx) = (args.reals(), args.reals_mut());
     let (rows, inputs, outputs) = (p.rows as usize, p.inputs_pitch as usize, p.outputs_pitch as usize);
     let dx = &mut dx[p.dx_row as usize * inputs..][..rows * inputs];
-    let w = &transposed[p.weight as usize..];
+    let at = p.hidden_row as usize * inputs;
     matmul(
-        dx,
-        Shape::rows(rows, inputs, inputs),
-        T::ZERO,
+        (dx, Shape::rows(rows, inputs, inputs)),
+        Start::Zero,
         T::ONE,
         (&dy[p.dy_row as usize * outputs..], Shape::rows(rows, outputs, outputs)),
-        (w, Shape::rows(outputs, inputs, inputs)),
+        (&transposed[p.weight as usize..], Shape::rows(outputs, inputs, inputs)),
+        if p.gate != 0 { Finish::Gate(&hidden[at..]) } else { Finish::Nothing },
     );
-    if p.gate != 0 {
-        let at = p.hidden_row as usize * inputs;
-        for (dx, &h) in dx.iter_mut().zip(&hidden[at..]) {
-            *dx = if h > T::ZERO { *dx } else { T::ZERO };
-        }
-        if p.dropout != 0 {
-            for (dx, &m) in dx.iter_mut().zip(&multiplier[at..]) {
-                *dx *= m;
-            }
+    if p.gate != 0 && p.dropout != 0 {
+        for (dx, &m) in dx.iter_mut().zip(&multiplier[at..]) {
+            *dx *= m;
         }
     }
 }
@@ -92,12 +75,12 @@ pub fn linear_grad_weight<T: Real>(p: &LinearGradWeight, mut args: Args<T>) {
     let (x, dy, grad) = (args.reals(), args.reals(), args.reals_mut());
     let (rows, inputs, outputs) = (p.rows as usize, p.inputs_pitch as usize, p.outputs_pitch as usize);
     matmul(
-        &mut grad[p.weight as usize..][..inputs * outputs],
-        Shape::rows(inputs, outputs, outputs),
-        if p.accumulate != 0 { T::ONE } else { T::ZERO },
+        (&mut grad[p.weight as usize..][..inputs * outputs], Shape::rows(inputs, outputs, outputs)),
+        if p.accumulate != 0 { Start::Kept } else { Start::Zero },
         T::ONE / T::count(p.divisor),
         (x, Shape::rows(rows, inputs, inputs).transposed()),
         (dy, Shape::rows(rows, outputs, outputs)),
+        Finish::Nothing,
     );
 }
 

@@ -1,5 +1,6 @@
 //! The CPU engine's real numbers: f32 to train with, f64 to check gradients with.
 
+use super::matmul::{Product, plain_product, vector_product};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -49,6 +50,8 @@ pub trait Real:
     fn sqrt(self) -> Self;
     /// Neither infinite nor NaN.
     fn is_finite(self) -> bool;
+    /// A matrix product.
+    fn product(product: Product<Self>);
 
     /// The larger of two.
     #[inline(always)]
@@ -73,7 +76,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($type:ident, $floor:literal, $tiny:literal, $exp:path, $ln:path) => {
+    ($type:ident, $floor:literal, $tiny:literal, $exp:path, $ln:path, $product:path) => {
         impl Real for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -100,12 +103,15 @@ macro_rules! real {
             fn is_finite(self) -> bool {
                 $type::is_finite(self)
             }
+            fn product(product: Product<Self>) {
+                $product(product);
+            }
         }
     };
 }
 
-real!(f32, -87.0, 1e-18, exp_f32, ln_f32);
-real!(f64, -700.0, 0.0, f64::exp, f64::ln);
+real!(f32, -87.0, 1e-18, exp_f32, ln_f32, vector_product);
+real!(f64, -700.0, 0.0, f64::exp, f64::ln, plain_product);
 
 /// eˣ for x in −87 … 88 without a branch or a call, so that loops over it become vector code:
 /// x = n ln 2 + r with n whole, eʳ by a polynomial (Cephes), times 2ⁿ by its bits.
