@@ -6,18 +6,19 @@ use super::real::Real;
 use crate::engine::kernels::{Greedy, Select, SelectGrad};
 use crate::engine::state::{NEVER, hyper, losses, scalars};
 
-/// The largest unblocked z/τh, that of the stop included.
+/// The largest unblocked z/τh, that of the stop included. Temperatures are given as their reciprocals here:
+/// a product is several times as fast as a quotient.
 #[inline(always)]
-fn top_logit<T: Real>(z: &[T], tau_hard: T) -> T {
+fn top_logit<T: Real>(z: &[T], cool_hard: T) -> T {
     let features = z.len() - 1;
     let mut top = [T::BLOCKED; WIDTH];
     for at in starts(features) {
         for (top, z) in top.iter_mut().zip(load(&z[..features], at, T::BLOCKED)) {
-            let scaled = if z.is_blocked() { T::BLOCKED } else { z / tau_hard };
+            let scaled = if z.is_blocked() { T::BLOCKED } else { z * cool_hard };
             *top = scaled.larger(*top);
         }
     }
-    largest(top).larger(z[features] / tau_hard)
+    largest(top).larger(z[features] * cool_hard)
 }
 
 /// A softmax over what can be done.
@@ -31,20 +32,20 @@ struct Softmax<T> {
 impl<T: Real> Softmax<T> {
     /// H = −Σ p ln p with ln p = z − top − ln M is ln M − Σ e (z − top)/M: two terms that are not negative.
     #[inline(always)]
-    fn new(z: &[T], tau_hard: T) -> Self {
+    fn new(z: &[T], cool_hard: T) -> Self {
         let features = z.len() - 1;
-        let top = top_logit(z, tau_hard);
+        let top = top_logit(z, cool_hard);
         let (mut mass, mut lean) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
         for at in starts(features) {
             let z = load(&z[..features], at, T::BLOCKED);
             for lane in 0..WIDTH {
-                let below = z[lane] / tau_hard - top;
+                let below = z[lane] * cool_hard - top;
                 let e = below.exp_down();
                 mass[lane] += e;
                 lean[lane] += e * below;
             }
         }
-        let below = z[features] / tau_hard - top;
+        let below = z[features] * cool_hard - top;
         let (stop, mass) = (below.exp_down(), total(mass));
         let whole = mass + stop;
         let entropy = whole.ln() - (total(lean) + stop * below) / whole;
@@ -70,12 +71,12 @@ fn exp_below<T: Real>(u: &mut [T], top: T) -> T {
 /// From exp(u − top) to r̃, and m̃ one step on; gives Σ r̃ c.
 #[inline(always)]
 fn relax_mask<T: Real>(chance: &mut [T], mass: T, mask: &[T], mask_next: &mut [T], costs: &[T]) -> T {
-    let mut price = [T::ZERO; WIDTH];
+    let (mut price, share) = ([T::ZERO; WIDTH], T::ONE / mass);
     for at in starts(chance.len()) {
         let (mut r, mask) = (load(chance, at, T::ZERO), load(mask, at, T::ZERO));
         let (costs, mut mask_after) = (load(costs, at, T::ZERO), [T::ZERO; WIDTH]);
         for lane in 0..WIDTH {
-            r[lane] = (r[lane] / mass).flush();
+            r[lane] = (r[lane] * share).flush();
             mask_after[lane] = mask[lane] + (T::ONE - mask[lane]) * r[lane];
             price[lane] += r[lane] * costs[lane];
         }
@@ -90,7 +91,7 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
     let (logits, gumbel, when) = (args.reals_mut(), args.reals(), args.words_mut());
     let (relax, path, tape) = (args.reals_mut(), args.words_mut(), args.reals_mut());
     let (costs, hyper) = (args.reals(), args.reals());
-    let (tau_hard, tau_soft) = (hyper[hyper::TAU_HARD], hyper[hyper::TAU_SOFT]);
+    let (cool_hard, cool_soft) = (T::ONE / hyper[hyper::TAU_HARD], T::ONE / hyper[hyper::TAU_SOFT]);
     let (rows, features, step) = (p.rows as usize, p.features as usize, p.step as usize);
     let (pitch, relax_pitch) = (p.logit_pitch as usize, p.relax_pitch as usize);
     let costs = &costs[..features];
@@ -118,7 +119,7 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
             for lane in 0..WIDTH {
                 let open = seen[lane] == NEVER;
                 z_block[lane] = if open { z_block[lane] } else { T::BLOCKED };
-                u[lane] = if open { (z_block[lane] / tau_hard + noise[lane]) / tau_soft } else { T::BLOCKED };
+                u[lane] = if open { (z_block[lane] * cool_hard + noise[lane]) * cool_soft } else { T::BLOCKED };
                 let better = u[lane] > top_u[lane];
                 top_u[lane] = if better { u[lane] } else { top_u[lane] };
                 whose[lane] = if better { at as u32 + lane as u32 } else { whose[lane] };
@@ -134,7 +135,7 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
         let first_open = || seen.iter().position(|&at| at == NEVER).unwrap_or(0);
         let chosen = chosen.filter(|&i| i != NEVER).map_or_else(first_open, |i| i as usize);
         let top_u = top;
-        let softmax = Softmax::new(z, tau_hard);
+        let softmax = Softmax::new(z, cool_hard);
 
         let (mut mass_r, mut price) = (T::ONE, T::ZERO);
         if p.relaxed != 0 {
@@ -145,7 +146,7 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
         let (stop_mass, features_mass) = if hyper[hyper::EXACT_STOP] > T::ZERO {
             (softmax.stop, softmax.features)
         } else {
-            let u_stop = (z[features] / tau_hard + noise[features]) / tau_soft;
+            let u_stop = (z[features] * cool_hard + noise[features]) * cool_soft;
             let top = u_stop.larger(top_u);
             ((u_stop - top).exp_down(), (top_u - top).exp_down() * mass_r)
         };
@@ -175,10 +176,10 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
     let (tape, losses, costs, hyper) = (args.reals_mut(), args.reals(), args.reals(), args.reals());
     let path = args.words();
     let (alpha, lambda) = (hyper[hyper::ALPHA], hyper[hyper::LAMBDA]);
-    let (tau_hard, tau_soft) = (hyper[hyper::TAU_HARD], hyper[hyper::TAU_SOFT]);
+    let (cool_hard, cool_soft) = (T::ONE / hyper[hyper::TAU_HARD], T::ONE / hyper[hyper::TAU_SOFT]);
     let (hazard, score) = (hyper[hyper::HAZARD], hyper[hyper::SCORE]);
     let exact = hyper[hyper::EXACT_STOP] > T::ZERO;
-    let relaxed = if p.relaxed != 0 { (T::ONE - score) / tau_soft } else { T::ZERO };
+    let relaxed = if p.relaxed != 0 { (T::ONE - score) * cool_soft } else { T::ZERO };
     let (rows, features) = (p.rows as usize, p.features as usize);
     let (pitch, relax_pitch) = (p.logit_pitch as usize, p.relax_pitch as usize);
     let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::LOSS];
@@ -211,13 +212,13 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
         };
         let chosen = path[tape_row] as usize;
 
-        let top = top_logit(z, tau_hard);
+        let top = top_logit(z, cool_hard);
         let spent = survival * alpha * go;
         let (mut mass, mut pull) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
         for at in starts(features) {
             let z = load(&z[..features], at, T::BLOCKED);
             for lane in 0..WIDTH {
-                mass[lane] += (z[lane] / tau_hard - top).exp_down();
+                mass[lane] += (z[lane] * cool_hard - top).exp_down();
             }
             if relaxed > T::ZERO {
                 let (r, mask) = (load(chance, at, T::ZERO), load(mask, at, T::ZERO));
@@ -227,7 +228,7 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
                 }
             }
         }
-        let stop_below = z[features] / tau_hard - top;
+        let stop_below = z[features] * cool_hard - top;
         let mass = total(mass) + stop_below.exp_down();
         let (log_mass, pull) = (mass.ln(), total(pull));
         let stopping = (stop_below - log_mass).exp_down();
@@ -236,19 +237,19 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
         let (turn, going) = if exact {
             (stopping * go * dq, go / keep)
         } else {
-            ((halt - hazard) * go / (keep * tau_soft) * dq, T::ONE - stopping)
+            ((halt - hazard) * go / keep * cool_soft * dq, T::ONE - stopping)
         };
-        let going = going.larger(T::of(1e-6));
+        let per_going = T::ONE / going.larger(T::of(1e-6));
         let (along_share, along_chance) = if exact { (turn, T::ZERO) } else { (T::ZERO, turn) };
-        let (bonus, by_share) = (lambda * survival, along_share + advantage + push);
+        let (bonus, by_share) = (lambda * survival, (along_share + advantage + push) * per_going);
         for at in starts(features) {
             let mut z_block = load(&z[..features], at, T::BLOCKED);
             let mut dz = [T::ZERO; WIDTH];
             for lane in 0..WIDTH {
-                let log_p = z_block[lane] / tau_hard - top - log_mass;
+                let log_p = z_block[lane] * cool_hard - top - log_mass;
                 let p = log_p.exp_down();
                 // Where p is zero, ln p may be anything.
-                dz[lane] = bonus * p * (log_p + entropy) - by_share * (p / going);
+                dz[lane] = p * (bonus * (log_p + entropy) - by_share);
             }
             if along_chance != T::ZERO || relaxed > T::ZERO {
                 let (r, mask) = (load(chance, at, T::ZERO), load(mask, at, T::ZERO));
@@ -258,18 +259,16 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
                     dz[lane] += r[lane] * (relaxed * (dr - pull) - along_chance);
                 }
             }
-            if let Some(hit) = chosen.checked_sub(at).filter(|&lane| lane < WIDTH) {
-                dz[hit] += advantage;
-            }
             for lane in 0..WIDTH {
+                let hit = if at + lane == chosen { advantage } else { T::ZERO };
                 let open = !z_block[lane].is_blocked();
-                z_block[lane] = if open { (dz[lane] / tau_hard).flush() } else { T::ZERO };
+                z_block[lane] = if open { ((dz[lane] + hit) * cool_hard).flush() } else { T::ZERO };
             }
             store(&mut z[..features], at, &z_block);
         }
         let log_p = stop_below - log_mass;
         let dz = bonus * stopping * (log_p + entropy) + turn + push;
-        z[features] = (dz / tau_hard).flush();
+        z[features] = (dz * cool_hard).flush();
         tape[tape_row * scalars::LEN + scalars::VALUE] =
             alpha * go * price + halt * loss - hyper[hyper::LURE] * lambda * entropy + go * value_next;
     }
