@@ -1,5 +1,5 @@
-//! The smallest host: trains in its own frames, and draws what the policy asks from the trainer's buffer: a
-//! column a question, a row a feature, the last row for having stopped.
+// The smallest host: trains in its own frames, and draws what the policy asks from the trainer's buffer: a
+// column a question, a row a feature, the last row for having stopped.
 use querent::{Budget, Engine, data::synthetic, nmppg::Config, nmppg::Trainer, wgpu};
 use wgpu::util::{DeviceExt, DownloadBuffer};
 const DRAW: &str = "@group(0) @binding(0) var<storage, read> paths: array<u32>;
