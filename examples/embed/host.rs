@@ -68,13 +68,18 @@ pub struct Host {
 }
 
 impl Host {
-    /// The host's device, as it would be without us: default limits. Timestamps are asked for if there
-    /// are any, because they make `Budget::Millis` exact.
-    pub fn new(adapter: &wgpu::Adapter, format: wgpu::TextureFormat, share: Share) -> Result<Self, Error> {
+    /// The host's device, as it would be without us: default limits. Of the features, those that there
+    /// are: timestamps make `Budget::Millis` exact.
+    pub fn new(
+        adapter: &wgpu::Adapter,
+        format: wgpu::TextureFormat,
+        share: Share,
+        features: wgpu::Features,
+    ) -> Result<Self, Error> {
         let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
             label: Some("host"),
             required_limits: wgpu::Limits::default(),
-            required_features: Engine::useful_features() & adapter.features(),
+            required_features: features & adapter.features(),
             ..Default::default()
         }))?;
         let data = synthetic::syn1(0, [10_000, 1_000, 0])?.standardized();

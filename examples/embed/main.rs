@@ -13,6 +13,7 @@ mod window;
 
 use clap::Parser;
 use host::Share;
+use querent::{Engine, wgpu};
 use std::path::PathBuf;
 use winit::event_loop::EventLoop;
 
@@ -22,6 +23,9 @@ struct Flags {
     /// How much of a frame goes to training: `4ms`, `64` dispatches, `20M` operations, or `off`.
     #[arg(long, default_value = "4ms")]
     budget: Share,
+    /// Open the device without timestamps, so that time is learned from when frames are done.
+    #[arg(long)]
+    without_timestamps: bool,
     /// Draw into a texture, also if there is a display.
     #[arg(long)]
     offscreen: bool,
@@ -35,11 +39,12 @@ struct Flags {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let flags = Flags::parse();
+    let features = if flags.without_timestamps { wgpu::Features::empty() } else { Engine::useful_features() };
     if !flags.offscreen {
         match EventLoop::new() {
-            Ok(event_loop) => return window::run(event_loop, flags.budget),
+            Ok(event_loop) => return window::run(event_loop, flags.budget, features),
             Err(error) => eprintln!("no window ({error}): drawing {} frames into files", flags.frames),
         }
     }
-    offscreen::run(flags.frames, flags.budget, &flags.out)
+    offscreen::run(flags.frames, flags.budget, features, &flags.out)
 }

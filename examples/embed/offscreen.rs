@@ -13,11 +13,11 @@ const WARM: usize = 60;
 /// Pictures that are written over a run.
 const PICTURES: usize = 4;
 
-pub fn run(frames: usize, share: Share, folder: &Path) -> Result<(), Error> {
+pub fn run(frames: usize, share: Share, features: wgpu::Features, folder: &Path) -> Result<(), Error> {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
     let adapter = pollster::block_on(instance.request_adapter(&Default::default()))?;
     let format = wgpu::TextureFormat::Rgba8Unorm;
-    let mut host = Host::new(&adapter, format, share)?;
+    let mut host = Host::new(&adapter, format, share, features)?;
     let texture = host.device.create_texture(&wgpu::TextureDescriptor {
         label: Some("screen"),
         size: wgpu::Extent3d { width: SIZE[0], height: SIZE[1], depth_or_array_layers: 1 },

@@ -13,14 +13,15 @@ use winit::window::{Window, WindowId};
 
 type Error = Box<dyn std::error::Error>;
 
-pub fn run(event_loop: EventLoop<()>, share: Share) -> Result<(), Error> {
-    let mut app = App { share, open: None, error: None };
+pub fn run(event_loop: EventLoop<()>, share: Share, features: wgpu::Features) -> Result<(), Error> {
+    let mut app = App { share, features, open: None, error: None };
     event_loop.run_app(&mut app)?;
     app.error.map_or(Ok(()), Err)
 }
 
 struct App {
     share: Share,
+    features: wgpu::Features,
     open: Option<Open>,
     error: Option<Error>,
 }
@@ -33,7 +34,7 @@ struct Open {
 }
 
 impl Open {
-    fn new(event_loop: &ActiveEventLoop, share: Share) -> Result<Self, Error> {
+    fn new(event_loop: &ActiveEventLoop, share: Share, features: wgpu::Features) -> Result<Self, Error> {
         let size = PhysicalSize::new(SIZE[0], SIZE[1]);
         let attributes = Window::default_attributes()
             .with_title("querent in a host's frames")
@@ -53,7 +54,7 @@ impl Open {
             .ok_or("the adapter cannot draw into the window")?;
         // Colours are given as the screen shows them.
         config.format = config.format.remove_srgb_suffix();
-        let host = Host::new(&adapter, config.format, share)?;
+        let host = Host::new(&adapter, config.format, share, features)?;
         surface.configure(&host.device, &config);
         Ok(Self { window, surface, config, host })
     }
@@ -90,7 +91,7 @@ impl Open {
 
 impl ApplicationHandler for App {
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
-        match Open::new(event_loop, self.share) {
+        match Open::new(event_loop, self.share, self.features) {
             Ok(open) => self.open = Some(open),
             Err(error) => {
                 self.error = Some(error);

@@ -246,7 +246,7 @@ mod tests {
         for _ in 0..200 {
             let end = Allowance::new(Budget::Millis(0.2)).take(0..100, &plan, &pace);
             pace.learn_idle(16e6);
-            pace.learn_latency(&plan, &[0..end], 16e6 + end as f64 * 1e4);
+            pace.learn_latency(&plan, std::slice::from_ref(&(0..end)), 16e6 + end as f64 * 1e4);
         }
         let end = Allowance::new(Budget::Millis(0.2)).take(0..100, &plan, &pace);
         assert!((15..=25).contains(&end), "{end}");
