@@ -27,6 +27,16 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Inside another wgpu application
+//!
+//! An application that has a device already lends it: [`Engine::on`]. [`nmppg::Trainer::encode`] records a
+//! slice of the training into the application's own encoder, [`nmppg::Trainer::try_progress`] looks how far
+//! it is and never waits, and [`nmppg::Trainer::buffers`] are there to be drawn. Only functions named
+//! `*_blocking` wait for a device or poll it; no callback of the device is set. This is a whole host,
+//! `examples/embed_min.rs`:
+//!
+#![doc = concat!("```no_run\n", include_str!("../examples/embed_min.rs"), "```")]
 #![deny(missing_docs)]
 
 pub mod baseline;

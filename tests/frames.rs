@@ -16,7 +16,12 @@ fn train(host: &Host, trainer: &mut Trainer, budget: impl Fn(usize) -> Budget) -
         assert!(recorded.readback <= 4096, "{recorded:?}");
         host.draw(&mut encoder);
         host.queue.submit([encoder.finish()]);
-        host.poll();
+        // Where time matters the host is held back by its display.
+        if matches!(budget(frame), Budget::Millis(_)) {
+            host.wait()
+        } else {
+            host.poll()
+        }
         if progress(trainer).finished {
             return frame + 1;
         }
@@ -46,9 +51,8 @@ fn three_hundred_frames_give_the_plain_trainers_bits() {
     let (plain, expected) = plain(&host);
     let mut trainer = Trainer::new(&host.engine(), &data(), small()).expect("valid");
     let step = trainer.stepper().program().plan().section("step").len();
-    assert!(step % 37 != 0, "the frames would end with the steps");
+    assert!(!step.is_multiple_of(37), "the frames would end with the steps");
     let (mut frames, mut dispatches, mut epochs) = (0, 0, 0);
-    let mut polls = 0;
     loop {
         let mut encoder = host.encoder();
         let recorded = trainer.encode(&mut encoder, Budget::Dispatches(37)).expect("records");
@@ -57,7 +61,6 @@ fn three_hundred_frames_give_the_plain_trainers_bits() {
         host.draw(&mut encoder);
         host.queue.submit([encoder.finish()]);
         host.poll();
-        polls += 1;
         frames += 1;
         let seen = progress(&mut trainer);
         epochs += usize::from(seen.epoch.is_some());
@@ -68,15 +71,35 @@ fn three_hundred_frames_give_the_plain_trainers_bits() {
     }
     println!("{frames} frames, {dispatches} dispatches");
     assert!(frames >= 300, "{frames} frames are not enough to show anything");
-    assert_eq!(host.polls(), polls, "somebody else has polled the host's device");
     assert_eq!(epochs, trainer.history().len(), "an epoch was not reported, or twice");
     assert_eq!(objectives(&trainer), objectives(&plain));
     let model = trainer.try_model().expect("no error").expect("the run is over");
     assert_eq!(weights(&model), expected);
-    assert_eq!(host.polls(), polls, "taking the model has polled");
     // What is on the device is the same, too.
     assert_eq!(weights(&trainer.finish_blocking().expect("reads")), expected);
     assert_eq!(host.errors(), 0, "uncaptured errors");
+}
+
+/// Whoever polls a device makes what has arrived known. So as long as the host does not, nothing of ours
+/// may arrive, however long ago the work was done; and all of it when the host has polled.
+#[test]
+fn only_the_hosts_own_polls_bring_anything() {
+    let Some(host) = Host::open(wgpu::Features::empty()) else { return };
+    let mut trainer = Trainer::new(&host.engine(), &data(), small()).expect("valid");
+    for frame in 0..5 {
+        let mut encoder = host.encoder();
+        trainer.encode(&mut encoder, Budget::Dispatches(60)).expect("records");
+        host.queue.submit([encoder.finish()]);
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        for _ in 0..5 {
+            assert_eq!(progress(&mut trainer).pending, 1, "frame {frame}: somebody has polled");
+            assert!(trainer.try_model().expect("no error").is_none());
+            let recorded = trainer.encode(&mut host.encoder(), Budget::Dispatches(0)).expect("records");
+            assert_eq!(recorded.dispatches, 0);
+        }
+        host.wait();
+        assert_eq!(progress(&mut trainer).pending, 0, "frame {frame}: the work was done");
+    }
 }
 
 /// Every budget ends in the same bits, and so does changing over between frames and waiting.

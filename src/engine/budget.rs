@@ -1,5 +1,6 @@
 //! How much of a plan goes into a host's frame, and learning how much fits.
 
+use super::kernels::KERNELS;
 use super::plan::Plan;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -32,7 +33,7 @@ impl Allowance {
             Budget::Dispatches(n) => n as f64,
             Budget::Flops(n) => n as f64,
             // Not a number is nothing.
-            Budget::Millis(ms) => ms.max(0.0) * 1e6,
+            Budget::Millis(ms) => ms.max(0.0) * 1e6 * AIM,
         };
         Self { budget, left, taken: 0 }
     }
@@ -43,7 +44,7 @@ impl Allowance {
             let cost = match self.budget {
                 Budget::Dispatches(_) => 1.0,
                 Budget::Flops(_) => plan.calls()[call].flops as f64,
-                Budget::Millis(_) => pace.nanos[call],
+                Budget::Millis(_) => pace.nanos(plan, call),
             };
             // The first one goes in whatever it costs: else a small budget would never get anywhere.
             if self.left <= 0.0 || (self.taken > 0 && cost > self.left) {
@@ -62,6 +63,9 @@ impl Allowance {
     }
 }
 
+/// What is aimed at of a budget in time: as many frames take longer than expected as take less.
+const AIM: f64 = 0.85;
+
 /// Frames between two looks at how long a frame takes without work.
 const IDLE_EVERY: u32 = 32;
 /// Such looks that are remembered.
@@ -69,21 +73,38 @@ const IDLE_KEPT: usize = 5;
 /// A measurement changes an estimate by this factor at most: the first ones may be far off.
 const MOST: f64 = 4.0;
 
-/// What each call of a plan takes on the device, as far as is known.
+/// What a plan's calls take on the device, as far as is known.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    nanos: Vec<f64>,
+    /// By what the first guess is to be multiplied, for all calls of a kernel and for each single call: the
+    /// former is soon known for calls not met before, the latter makes it exact.
+    kernels: Vec<f64>,
+    calls: Vec<f64>,
+    /// Whether a kernel has been run: drivers compile some things when they meet them.
+    seen: Vec<bool>,
     measured: u32,
     idle: VecDeque<f64>,
     frames: u32,
 }
 
 impl Pace {
-    /// Before anything was measured: as slow as the slowest software adapter we know, so that the first
-    /// frames are not held up.
     pub fn new(plan: &Plan) -> Self {
-        let nanos = plan.calls().iter().map(|call| 30_000.0 + call.flops as f64).collect();
-        Self { nanos, measured: 0, idle: VecDeque::new(), frames: 0 }
+        let (kernels, calls) = (vec![1.0; KERNELS.len()], vec![1.0; plan.calls().len()]);
+        Self {
+            kernels,
+            calls,
+            seen: vec![false; KERNELS.len()],
+            measured: 0,
+            idle: VecDeque::new(),
+            frames: 0,
+        }
+    }
+
+    /// What a call takes. Before anything was measured: as slow as on the slowest software adapter we know,
+    /// so that the first frames are not held up.
+    fn nanos(&self, plan: &Plan, call: usize) -> f64 {
+        let guess = 30_000.0 + plan.calls()[call].flops as f64;
+        self.kernels[plan.calls()[call].kernel as usize] * self.calls[call] * guess
     }
 
     /// Whether to leave this frame without work, to see how long one takes then: two in a row, of which
@@ -107,42 +128,64 @@ impl Pace {
     }
 
     /// How long a frame with some calls took from its recording to its end.
-    pub fn learn_latency(&mut self, calls: &[Range<usize>], nanos: f64) {
+    pub fn learn_latency(&mut self, plan: &Plan, calls: &[Range<usize>], nanos: f64) {
         let mut idle: Vec<f64> = self.idle.iter().copied().collect();
         idle.sort_by(f64::total_cmp);
         if let Some(usual) = idle.get(idle.len() / 2) {
-            self.learn(calls, nanos - usual);
+            self.learn(plan, calls, nanos - usual);
         }
     }
 
     /// How long some calls took, all together.
-    pub fn learn(&mut self, calls: &[Range<usize>], nanos: f64) {
-        let predicted: f64 = calls.iter().flat_map(|range| &self.nanos[range.clone()]).sum();
+    pub fn learn(&mut self, plan: &Plan, calls: &[Range<usize>], nanos: f64) {
+        let mut in_it = vec![false; self.kernels.len()];
+        let mut predicted = 0.0;
+        for call in calls.iter().cloned().flatten() {
+            in_it[plan.calls()[call].kernel as usize] = true;
+            predicted += self.nanos(plan, call);
+        }
+        let kernels = || in_it.iter().enumerate().filter(|(_, is)| **is).map(|(kernel, _)| kernel);
+        if kernels().any(|kernel| !self.seen[kernel]) {
+            kernels().for_each(|kernel| self.seen[kernel] = true);
+            return;
+        }
         if predicted <= 0.0 || !nanos.is_finite() {
             return;
         }
-        // Fast at first, then calm: single measurements are noisy.
-        let trust = if self.measured < 8 { 1.0 } else { 0.2 };
+        let ratio = (nanos.max(0.0) / predicted).clamp(1.0 / MOST, MOST);
+        // Fast at first and where it is far off, else calm: single measurements are noisy.
+        let is_surprise = !(0.5..=2.0).contains(&ratio);
+        let trust = if self.measured < 8 || is_surprise { 0.7 } else { 0.2 };
         self.measured = self.measured.saturating_add(1);
-        let ratio = (nanos.max(0.0) / predicted).clamp(1.0 / MOST, MOST).powf(trust);
-        for range in calls {
-            self.nanos[range.clone()].iter_mut().for_each(|nanos| *nanos = (*nanos * ratio).max(10.0));
-        }
+        let learn =
+            |factor: &mut f64, share: f64| *factor = (*factor * ratio.powf(share * trust)).clamp(1e-5, 1e5);
+        kernels().for_each(|kernel| learn(&mut self.kernels[kernel], 0.4));
+        // Once each, also those that were run several times.
+        let mut calls: Vec<usize> = calls.iter().cloned().flatten().collect();
+        calls.sort_unstable();
+        calls.dedup();
+        calls.into_iter().for_each(|call| learn(&mut self.calls[call], 0.6));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::kernels::Advance;
+    use super::super::kernels::{Advance, Noise};
     use super::super::plan::{Elem, PlanBuilder, Scope};
     use super::*;
 
+    /// Calls of two kernels, the second half of the other one.
     fn plan(calls: usize) -> Plan {
         let mut b = PlanBuilder::new(1);
         let clock = b.buffer("clock", Elem::U32, 8, Scope::Shared);
-        let [powers, hyper] = ["powers", "hyper"].map(|name| b.buffer(name, Elem::F32, 4, Scope::Shared));
-        for _ in 0..calls {
-            b.call(Advance { what: 1, batches: 1 }, &[clock, powers, hyper]);
+        let [powers, hyper, gumbel] =
+            ["powers", "hyper", "gumbel"].map(|name| b.buffer(name, Elem::F32, 4, Scope::Shared));
+        for call in 0..calls {
+            if call < calls / 2 {
+                b.call(Advance { what: 1, batches: 1 }, &[clock, powers, hyper]);
+            } else {
+                b.call(Noise { rows: 1, steps: 1, actions: 2, pitch: 4, first: 0 }, &[clock, gumbel]);
+            }
         }
         b.finish().expect("valid")
     }
@@ -151,7 +194,7 @@ mod tests {
     fn a_budget_is_spent_and_a_small_one_still_gets_somewhere() {
         let plan = plan(10);
         let pace = Pace::new(&plan);
-        let each = plan.calls()[0].flops;
+        let each = plan.calls()[0].flops; // the first five are alike
         for (budget, end) in [
             (Budget::Dispatches(0), 0),
             (Budget::Dispatches(3), 3),
@@ -183,7 +226,7 @@ mod tests {
         for _ in 0..2_000 {
             let end = Allowance::new(Budget::Millis(0.1)).take(at..100, &plan, &pace);
             let range = at..end;
-            pace.learn(std::slice::from_ref(&range), truth(&range));
+            pace.learn(&plan, std::slice::from_ref(&range), truth(&range));
             // A slice that the plan's end cuts short says nothing.
             if end < 100 {
                 last.push(truth(&range));
@@ -203,7 +246,7 @@ mod tests {
         for _ in 0..200 {
             let end = Allowance::new(Budget::Millis(0.2)).take(0..100, &plan, &pace);
             pace.learn_idle(16e6);
-            pace.learn_latency(&[0..end], 16e6 + end as f64 * 1e4);
+            pace.learn_latency(&plan, std::slice::from_ref(&(0..end)), 16e6 + end as f64 * 1e4);
         }
         let end = Allowance::new(Budget::Millis(0.2)).take(0..100, &plan, &pace);
         assert!((15..=25).contains(&end), "{end}");

@@ -11,7 +11,6 @@ pub struct Host {
     pub device: wgpu::Device,
     pub queue: wgpu::Queue,
     errors: Arc<AtomicUsize>,
-    polls: AtomicUsize,
     view: wgpu::TextureView,
 }
 
@@ -50,7 +49,7 @@ impl Host {
             view_formats: &[],
         });
         let view = texture.create_view(&Default::default());
-        Self { device, queue, errors, polls: AtomicUsize::new(0), view }
+        Self { device, queue, errors, view }
     }
 
     pub fn engine(&self) -> Engine {
@@ -94,7 +93,6 @@ impl Host {
 
     /// Looks what is done, without waiting.
     pub fn poll(&self) {
-        self.polls.fetch_add(1, Ordering::Relaxed);
         // A device that is lost has nothing to say.
         let _ = self.device.poll(wgpu::PollType::Poll);
     }
@@ -102,11 +100,6 @@ impl Host {
     /// Waits for everything.
     pub fn wait(&self) {
         let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
-    }
-
-    /// How often the host has polled.
-    pub fn polls(&self) -> usize {
-        self.polls.load(Ordering::Relaxed)
     }
 
     /// Errors that reached the host.

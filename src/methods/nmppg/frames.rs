@@ -163,10 +163,11 @@ impl Frames {
     ) -> Result<()> {
         let InFlight { slice, calls, fetches, snapshot, is_baseline, is_measured, .. } = done;
         self.slices.recycle(slice);
+        let plan = stepper.program().plan();
         match arrival.nanos {
-            Some(nanos) if is_measured => self.pace.learn(&calls, nanos),
+            Some(nanos) if is_measured => self.pace.learn(plan, &calls, nanos),
             None if is_baseline => self.pace.learn_idle(arrival.latency),
-            None if is_measured => self.pace.learn_latency(&calls, arrival.latency),
+            None if is_measured => self.pace.learn_latency(plan, &calls, arrival.latency),
             _ => {}
         }
         if let Some(part) = snapshot {

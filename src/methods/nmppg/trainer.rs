@@ -402,7 +402,7 @@ impl Trainer {
     pub fn resume_on(&mut self, engine: &Engine) -> Result<()> {
         let mut fresh = Self::new(engine, &self.data, self.stepper.config().clone())?;
         if let Some(checkpoint) = &self.checkpoint {
-            fresh.restore(checkpoint, |what| Error::Config(what))?;
+            fresh.restore(checkpoint, Error::Config)?;
         }
         fresh.checkpoint = self.checkpoint.take();
         *self = fresh;
