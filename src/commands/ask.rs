@@ -163,7 +163,8 @@ fn believe(session: &Session<'_>, out: &mut impl Write) -> std::io::Result<()> {
     for class in order {
         let p = session.predict()[class];
         let bar = "█".repeat((p * BAR).round() as usize);
-        writeln!(out, "  {:width$} {:5.1}% {bar}", classes[class], 100.0 * p)?;
+        let line = format!("  {:width$} {:5.1}% {bar}", classes[class], 100.0 * p);
+        writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
 }

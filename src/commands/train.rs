@@ -123,7 +123,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
         return Err(Failure::Refused("there is no α or no seed to train with".into()));
     }
     let source = Source::find(&args.problem, args.data_dir.as_deref())?;
-    let mut prepared = source.load(args.seeds[0])?;
+    let mut prepared = source.load(args.seeds[0], talk)?;
     // Settings that cannot be are refused before anything is written.
     for &alpha in &alphas {
         config(args, alpha, 0, prepared.data.sizes()[0]).check(prepared.data.problem())?;
@@ -153,7 +153,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
                 continue;
             }
             if source.is_synthetic() && seed != args.seeds[0] {
-                prepared = source.load(seed)?;
+                prepared = source.load(seed, talk)?;
             }
             if !single {
                 say(talk, format_args!("α {alpha}, seed {seed}"));
