@@ -198,6 +198,7 @@ fn fresh(args: &Args, prepared: &Prepared, engine: &Engine) -> Run {
     let problem = prepared.data.problem();
     Run {
         querent: env!("CARGO_PKG_VERSION").into(),
+        command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
         problem: args.problem.clone(),
         data_dir: args.data_dir.as_ref().map(|dir| dir.display().to_string()),
         engine: engine.to_string(),

@@ -57,6 +57,9 @@ fn write_page(out: &mut String, run: &Run, models: &[Model]) -> std::fmt::Result
     if !run.known.is_empty() {
         writeln!(out, "<p>Known before asking starts: {}.</p>", text(&run.known.join(", ")))?;
     }
+    if !run.command.is_empty() {
+        writeln!(out, "<p><code>querent {}</code></p>", text(&run.command))?;
+    }
     results(out, run)?;
     writeln!(out, "<figure>{}</figure>", performance(run, &title))?;
     for (index, (point, model)) in run.points.iter().zip(models).enumerate() {
