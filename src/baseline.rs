@@ -286,13 +286,16 @@ pub fn everything_blocking(engine: &Engine, data: &Dataset, config: &Config) -> 
     Ok(Subset { features: vec!["all".into()], cost, accuracy, macro_f1, loss })
 }
 
-/// Asking nothing: the class that is best without any question, and the classes' shares as belief.
+/// Asking nothing: the most frequent class for everybody, which of all constant answers has both the best
+/// accuracy and the best macro-F1; the belief, for the loss, is the weighted classes' shares.
 fn nothing(data: &Dataset) -> Result<Subset> {
     let weights = data.problem().class_weights();
     let mut mass = vec![0.0; weights.len()];
     data.splits()[0].y.iter().for_each(|&label| mass[label as usize] += weights[label as usize]);
     let total: f64 = mass.iter().sum();
-    let best = (0..mass.len()).fold(0, |best, class| if mass[class] > mass[best] { class } else { best });
+    let mut counts = vec![0usize; mass.len()];
+    data.splits()[0].y.iter().for_each(|&label| counts[label as usize] += 1);
+    let best = (0..mass.len()).fold(0, |best, class| if counts[class] > counts[best] { class } else { best });
     let test = &data.splits()[2].y;
     let losses =
         test.iter().map(|&y| (-weights[y as usize] * (mass[y as usize] / total).max(1e-9).ln()) as f32);

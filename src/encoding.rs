@@ -243,6 +243,16 @@ fn position(words: &[String], word: &str) -> Option<usize> {
     words.iter().position(|known| known == word)
 }
 
+/// The order of words in lists: numbers by their value, then everything else by its letters.
+pub(crate) fn in_order(a: &str, b: &str) -> std::cmp::Ordering {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(x), Ok(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),
+        (Ok(_), Err(_)) => std::cmp::Ordering::Less,
+        (Err(_), Ok(_)) => std::cmp::Ordering::Greater,
+        (Err(_), Err(_)) => a.cmp(b),
+    }
+}
+
 /// A number as people write it in tables.
 pub(crate) fn number(cell: &str) -> Result<f64, String> {
     let cell = cell.trim();
@@ -404,6 +414,13 @@ mod tests {
         let f = field(Code::Levels { levels: vec!["low".into(), "high".into()], fill: 0.25 }, false);
         assert_eq!(columns(&f, "high").0, [1.0]);
         assert!(f.encode("mid", &mut out).expect_err("refused").contains("`low`, `high`"));
+    }
+
+    #[test]
+    fn words_have_one_order() {
+        let mut words = ["b", "10", "a", "9", "-1", "nan", "1e1", "9.5"];
+        words.sort_by(|a, b| in_order(a, b));
+        assert_eq!(words, ["-1", "9", "9.5", "10", "1e1", "nan", "a", "b"]);
     }
 
     #[test]

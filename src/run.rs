@@ -17,6 +17,9 @@ pub const FILE: &str = "run.json";
 pub struct Run {
     /// The version that made it.
     pub querent: String,
+    /// The command's arguments.
+    #[serde(default)]
+    pub command: String,
     /// What was trained on: the path of a `problem.toml`, or a data set's name.
     pub problem: String,
     /// The data folder, where one was given.

@@ -377,6 +377,8 @@ fn ctrl_c_ends_with_2() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("starts");
+    // Held open: an end of the input would end the command as well.
+    let _input = child.stdin.take();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("asks");
     assert!(line.contains("\"ask\""), "{line}");

@@ -72,13 +72,15 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
         believe(&session, terminal.out)?;
         let fields = fields_of(&model, feature);
         let mut cells: Vec<String> = Vec::new();
-        for (index, field) in fields.iter().enumerate() {
-            let of_group = if fields.len() > 1 {
-                format!("{name} {}/{}: ", index + 1, fields.len())
-            } else {
-                String::new()
+        let group = fields.len() > 1;
+        if group {
+            writeln!(terminal.out, "{name}, cost {}, {} values:", short(cost), fields.len())?;
+        }
+        for field in &fields {
+            let prompt = match group {
+                true => format!("  {} ({})", field.label(), field.expected()),
+                false => format!("{}, cost {} ({})", field.label(), short(cost), field.expected()),
             };
-            let prompt = format!("{of_group}{}, cost {} ({})", field.label(), short(cost), field.expected());
             let Some(cell) = terminal.cell(&model, field, &prompt, &name)? else {
                 cells.clear();
                 break;
@@ -161,7 +163,8 @@ fn believe(session: &Session<'_>, out: &mut impl Write) -> std::io::Result<()> {
     for class in order {
         let p = session.predict()[class];
         let bar = "█".repeat((p * BAR).round() as usize);
-        writeln!(out, "  {:width$} {:5.1}% {bar}", classes[class], 100.0 * p)?;
+        let line = format!("  {:width$} {:5.1}% {bar}", classes[class], 100.0 * p);
+        writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
 }

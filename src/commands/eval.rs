@@ -1,7 +1,7 @@
 //! `querent eval`: how a model does on a table.
 
 use super::source::Source;
-use super::{Failure, Talk, write_table};
+use super::{Failure, Talk, progress, write_table};
 use querent::data::table::{TableReader, read_rows};
 use querent::data::{Dataset, Split};
 use querent::encoding::Metric;
@@ -42,16 +42,17 @@ Examples:
 ///
 /// # Errors
 /// The model or the table cannot be read, or do not fit together.
-pub fn run(args: &Args, _: Talk, out: &mut impl Write) -> Result<(), Failure> {
+pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
     let model = Model::load(&args.model)?;
     let (data, which, what) = match &args.table {
         Some(table) => {
-            let rows = normalized(&model, read_rows(TableReader::open(table)?, &model)?);
+            let rows =
+                normalized(&model, read_rows(progress::watched(TableReader::open(table)?, talk), &model)?);
             let data = Dataset::new(model.problem().clone(), rows, Split::default(), Split::default())?;
             (data, Which::Train, table.display().to_string())
         }
         None => {
-            let data = trained_beside(&model, args)?;
+            let data = trained_beside(&model, args, talk)?;
             let which = if data.sizes()[2] > 0 { Which::Test } else { Which::Validation };
             let what = if data.sizes()[2] > 0 { "the run's test rows" } else { "the run's validation rows" };
             (data, which, what.to_string())
@@ -82,7 +83,7 @@ fn normalized(model: &Model, mut rows: Split) -> Split {
 }
 
 /// The data set of the run that a model is of.
-fn trained_beside(model: &Model, args: &Args) -> Result<Dataset, Failure> {
+fn trained_beside(model: &Model, args: &Args, talk: Talk) -> Result<Dataset, Failure> {
     let folder = args.model.parent().unwrap_or(Path::new(""));
     let folders = [folder.to_path_buf(), folder.join("..")];
     let Some(folder) = folders.iter().find(|folder| folder.join(FILE).exists()) else {
@@ -95,7 +96,7 @@ fn trained_beside(model: &Model, args: &Args) -> Result<Dataset, Failure> {
     let run = Run::load(folder)?;
     let said = args.data_dir.clone().or(run.data_dir.clone().map(PathBuf::from));
     let source = Source::find(&run.problem, said.as_deref())?;
-    let data = source.load(model.config().seed)?.data;
+    let data = source.load(model.config().seed, talk)?.data;
     if data.problem() != model.problem() || data.normalization() != model.normalization() {
         return Err(Error::file(
             Path::new(&run.problem),

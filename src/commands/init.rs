@@ -1,6 +1,6 @@
 //! `querent init`: from a table to a `problem.toml` to be edited.
 
-use super::{Failure, Talk};
+use super::{Failure, Talk, progress};
 use querent::Error;
 use querent::data::table::{TableReader, draft, profile, read_prices};
 use querent::files::write_atomically;
@@ -42,7 +42,7 @@ Edit the file, above all the costs, then run `querent train problem.toml --alpha
 ///
 /// # Errors
 /// The table cannot be read or has no such column, or the file is there already or cannot be written.
-pub fn run(args: &Args, _: Talk, out: &mut impl Write) -> Result<(), Failure> {
+pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
     let to = match &args.out {
         Some(out) => out.clone(),
         None => args.table.with_file_name("problem.toml"),
@@ -52,7 +52,7 @@ pub fn run(args: &Args, _: Talk, out: &mut impl Write) -> Result<(), Failure> {
             Error::file(&to, "it is there already; --force replaces it, --out writes elsewhere").into()
         );
     }
-    let found = profile(TableReader::open(&args.table)?, &args.target)?;
+    let found = profile(progress::watched(TableReader::open(&args.table)?, talk), &args.target)?;
     let prices = match &args.prices {
         Some(list) => read_prices(TableReader::open(list)?, &found)?,
         None => Vec::new(),

@@ -3,6 +3,7 @@
 use super::{Failure, Talk, interrupt, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use querent::Engine;
+use querent::data::table::TableReader;
 use querent::history::{Epoch, Phase};
 use querent::nmppg::Trainer;
 use std::io::IsTerminal;
@@ -13,6 +14,18 @@ fn phase(epoch: &Epoch) -> String {
         Phase::WarmUp => "warm-up".into(),
         Phase::Stage(stage) => format!("stage {}, τs {}", stage + 1, epoch.tau_soft),
     }
+}
+
+/// Shows how many rows of a table have been read: on a terminal all the time, elsewhere now and then.
+pub fn watched(table: TableReader, talk: Talk) -> TableReader {
+    if talk == Talk::Quiet {
+        return table;
+    }
+    if !std::io::stderr().is_terminal() {
+        return table.watched(5_000_000, move |rows| say(talk, format_args!("{rows} rows read")));
+    }
+    let bar = ProgressBar::new_spinner();
+    table.watched(50_000, move |rows| bar.set_message(format!("{rows} rows read")))
 }
 
 /// Trains to the end, with a checkpoint after each epoch.

@@ -1,5 +1,6 @@
 //! What a command is about: a `problem.toml`, or a data set of the catalog.
 
+use super::{Talk, progress};
 use querent::data::catalog::{self, Entry};
 use querent::data::table::{Prepared, Schema, TableReader, prepare};
 use querent::{Error, Result};
@@ -33,11 +34,12 @@ impl Source {
     ///
     /// # Errors
     /// What is wrong with the file, the table or the data set.
-    pub fn load(&self, seed: u64) -> Result<Prepared> {
+    pub fn load(&self, seed: u64, talk: Talk) -> Result<Prepared> {
         match self {
             Self::File(path) => {
                 let schema = Schema::load(path)?;
-                prepare(TableReader::open(schema.table_path(path))?, &schema)
+                let table = TableReader::open(schema.table_path(path))?;
+                prepare(progress::watched(table, talk), &schema)
             }
             Self::Named(entry, dir) => entry.load(dir, seed),
         }

@@ -123,7 +123,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
         return Err(Failure::Refused("there is no α or no seed to train with".into()));
     }
     let source = Source::find(&args.problem, args.data_dir.as_deref())?;
-    let mut prepared = source.load(args.seeds[0])?;
+    let mut prepared = source.load(args.seeds[0], talk)?;
     // Settings that cannot be are refused before anything is written.
     for &alpha in &alphas {
         config(args, alpha, 0, prepared.data.sizes()[0]).check(prepared.data.problem())?;
@@ -153,7 +153,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
                 continue;
             }
             if source.is_synthetic() && seed != args.seeds[0] {
-                prepared = source.load(seed)?;
+                prepared = source.load(seed, talk)?;
             }
             if !single {
                 say(talk, format_args!("α {alpha}, seed {seed}"));
@@ -198,6 +198,7 @@ fn fresh(args: &Args, prepared: &Prepared, engine: &Engine) -> Run {
     let problem = prepared.data.problem();
     Run {
         querent: env!("CARGO_PKG_VERSION").into(),
+        command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
         problem: args.problem.clone(),
         data_dir: args.data_dir.as_ref().map(|dir| dir.display().to_string()),
         engine: engine.to_string(),

@@ -57,6 +57,9 @@ fn write_page(out: &mut String, run: &Run, models: &[Model]) -> std::fmt::Result
     if !run.known.is_empty() {
         writeln!(out, "<p>Known before asking starts: {}.</p>", text(&run.known.join(", ")))?;
     }
+    if !run.command.is_empty() {
+        writeln!(out, "<p><code>querent {}</code></p>", text(&run.command))?;
+    }
     results(out, run)?;
     writeln!(out, "<figure>{}</figure>", performance(run, &title))?;
     for (index, (point, model)) in run.points.iter().zip(models).enumerate() {
@@ -158,7 +161,7 @@ fn details(out: &mut String, run: &Run, point: &Point, model: &Model) -> std::fm
     }
     writeln!(out, "</ul>")?;
     let panel = PathPanel {
-        name: format!("{} rows", digest.instances),
+        name: "all of them".into(),
         rows: digest.rows.clone(),
         shares: digest.shares.clone(),
         instances: digest.instances,

@@ -3,7 +3,7 @@
 use super::prices::Price;
 use super::profile::{Doubt, Guess, Profile};
 use super::schema::{Kind, Preprocessing, Split, missing_words};
-use crate::encoding::short;
+use crate::encoding::{in_order, short};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -55,10 +55,7 @@ fn write_head(out: &mut String, table: &Path, target: &str, found: &Profile) -> 
     writeln!(out, "[target]")?;
     writeln!(out, "column = {}", quoted(target))?;
     let mut classes: Vec<String> = found.classes.iter().map(|(class, _)| class.clone()).collect();
-    classes.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) => a.total_cmp(&b),
-        _ => a.cmp(b),
-    });
+    classes.sort_by(|a, b| in_order(a, b));
     let counts: Vec<String> =
         found.classes.iter().take(SHOWN).map(|(class, count)| format!("{class} {count}")).collect();
     writeln!(out, "classes = {}", list(&classes))?;

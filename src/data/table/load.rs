@@ -5,7 +5,7 @@ use super::reader::{Cells, TableReader};
 use super::schema::{Kind, Missing, NamedWeights, Schema, Weights};
 use super::split::stratified;
 use crate::data::{Dataset, Normalization, Split};
-use crate::encoding::{Code, Encoding, Field, Metric, canonical, listed, number};
+use crate::encoding::{Code, Encoding, Field, Metric, canonical, in_order, listed, number};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::problem::{Feature, Problem};
@@ -367,10 +367,7 @@ fn fit_field(
                     .map(|at| words[at].clone())
                     .collect();
                 if !listed {
-                    values.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
-                        (Ok(a), Ok(b)) => a.total_cmp(&b),
-                        _ => a.cmp(b),
-                    });
+                    values.sort_by(|a, b| in_order(a, b));
                 }
                 values.iter().for_each(|_| normalize(0.0, 1.0));
                 Code::Categories { values }

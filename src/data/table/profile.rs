@@ -2,7 +2,7 @@
 
 use super::reader::{Cells, TableReader};
 use super::schema::{Kind, MOST_CLASSES, missing_words};
-use crate::encoding::{canonical, number};
+use crate::encoding::{canonical, in_order};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 
@@ -108,17 +108,18 @@ impl Counts {
             self.missing += 1;
             return;
         }
-        match number(word) {
-            Ok(value) => {
+        // Not `number`, which puts into words what is wrong: most cells of a table may be words.
+        match word.parse::<f64>().ok().filter(|value| (*value as f32).is_finite()) {
+            Some(value) => {
                 self.numbers += 1;
                 self.whole += u64::from(value.fract() == 0.0);
                 let [low, high] = self.range.unwrap_or([value, value]);
                 self.range = Some([low.min(value), high.max(value)]);
             }
-            Err(_) if self.first_word.is_none() => {
+            None if self.first_word.is_none() => {
                 self.first_word = Some((row, word.chars().take(40).collect()));
             }
-            Err(_) => {}
+            None => {}
         }
         if let Some(count) = self.words.get_mut(word) {
             *count += 1;
@@ -207,10 +208,7 @@ fn classes(target: &str, counts: &Counts) -> Result<Vec<(String, u64)>, String> 
 fn guess(name: &str, counts: &Counts, rows: u64, look: impl FnOnce(&mut Vec<Doubt>)) -> Guess {
     let present = rows - counts.missing;
     let mut words: Vec<String> = counts.words.keys().cloned().collect();
-    words.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) => a.total_cmp(&b),
-        _ => a.cmp(b),
-    });
+    words.sort_by(|a, b| in_order(a, b));
     let mut doubts = Vec::new();
     let numeric = counts.numbers as f64 >= 0.9 * present as f64 && present > 0;
     let ordered = order(&words);

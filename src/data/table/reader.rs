@@ -16,11 +16,14 @@ pub struct Cells {
     pub line: u64,
 }
 
+/// Reads the next row; `false` at the end.
+type NextRow = Box<dyn FnMut(&mut Cells) -> Result<bool>>;
+
 /// A table that is read row by row.
 pub struct TableReader {
     path: PathBuf,
     header: Vec<String>,
-    rows: Box<dyn FnMut(&mut Cells) -> Result<bool>>,
+    rows: NextRow,
 }
 
 /// How many bytes of the beginning are looked at to tell the delimiter.
@@ -189,6 +192,21 @@ impl TableReader {
                 (to.row, to.line) = (from.row, from.line);
                 return Ok(true);
             }
+        };
+        Self { path, header, rows: Box::new(rows) }
+    }
+
+    /// The same table, with somebody told how many rows have been read, every so many rows.
+    pub fn watched(self, every: u64, mut tell: impl FnMut(u64) + 'static) -> Self {
+        let Self { path, header, mut rows } = self;
+        let mut read = 0;
+        let rows = move |to: &mut Cells| {
+            let there = rows(to)?;
+            read += u64::from(there);
+            if there && read % every == 0 {
+                tell(read);
+            }
+            Ok(there)
         };
         Self { path, header, rows: Box::new(rows) }
     }

@@ -57,7 +57,10 @@ pub struct Target {
 
 /// How much each class's loss counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "weights must be \"none\", \"balanced\" or a list of numbers, one for each class"
+)]
 pub enum Weights {
     /// `"none"` or `"balanced"`.
     Named(NamedWeights),
@@ -465,6 +468,8 @@ mod tests {
         says(&(feature("cost = 2") + &feature("cost = 2")), "both named `u`");
         says(&(feature("known = true") + second), "either both are known or none");
         says("[[feature]]\nname = \"u\"\nkind = \"ordinal\"\ncost = 1", "needs values");
+        says("weights = \"heavy\"\n", "must be \"none\", \"balanced\" or a list");
+        says("weights = [1.0]\n", "1 weights for 2 classes");
         says("[[feature]]\nname = \"y\"\nkind = \"numeric\"\ncost = 1", "is the target");
         says(&format!("{}[split]\ntrain = 0.9", feature("cost = 1")), "do not add up to 1");
         says(&format!("{}[preprocessing]\nwinsorize = [0.9, 0.1]", feature("cost = 1")), "two quantiles");
