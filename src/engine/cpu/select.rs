@@ -119,7 +119,8 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
             for lane in 0..WIDTH {
                 let open = seen[lane] == NEVER;
                 z_block[lane] = if open { z_block[lane] } else { T::BLOCKED };
-                u[lane] = if open { (z_block[lane] * cool_hard + noise[lane]) * cool_soft } else { T::BLOCKED };
+                u[lane] =
+                    if open { (z_block[lane] * cool_hard + noise[lane]) * cool_soft } else { T::BLOCKED };
                 let better = u[lane] > top_u[lane];
                 top_u[lane] = if better { u[lane] } else { top_u[lane] };
                 whose[lane] = if better { at as u32 + lane as u32 } else { whose[lane] };
