@@ -11,6 +11,7 @@
 //! Where the training rows have missing cells, one more column of the same feature is 1 for a missing
 //! cell: acquiring the feature reveals that it is missing.
 
+#[cfg(feature = "table")]
 use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::problem::Problem;
@@ -244,6 +245,7 @@ fn position(words: &[String], word: &str) -> Option<usize> {
 }
 
 /// The order of words in lists: numbers by their value, then everything else by its letters.
+#[cfg(any(feature = "table", test))]
 pub(crate) fn in_order(a: &str, b: &str) -> std::cmp::Ordering {
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(x), Ok(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),
@@ -353,6 +355,7 @@ impl Encoding {
     }
 
     /// Appends one row: a cell for each of [`Encoding::fields`].
+    #[cfg(feature = "table")]
     pub(crate) fn encode_row<'a>(
         &self,
         cells: impl Iterator<Item = &'a str>,

@@ -125,7 +125,7 @@ fn help_has_examples() {
     for arguments in [&["--help"][..], &["info", "--help"]] {
         let (code, out, _) = run(&mut querent(arguments));
         assert_eq!(code, Some(0));
-        assert!(out.contains("Examples:\n  querent info"), "{out}");
+        assert!(out.contains("Examples:\n  querent ") && out.contains("\n  querent info"), "{out}");
     }
 }
 
