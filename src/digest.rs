@@ -243,7 +243,12 @@ fn describe(
     let Normalization { mean, scale } = data.normalization();
     let value = |instance: usize, column: usize| match data.images() {
         Some(images) => f32::from(images[which as usize][instance * columns + column]),
-        None => data.splits()[which as usize].x[instance * columns + column] * scale[column] + mean[column],
+        None => {
+            let x = data.splits()[which as usize].x[instance * columns + column];
+            let raw = x * scale[column] + mean[column];
+            // Zero comes back as the rounding error of the way there and back.
+            if raw.abs() < 1e-6 * (mean[column].abs() + scale[column]) { 0.0 } else { raw }
+        }
     };
     let range = |unit: &str| {
         let mut values: Vec<f32> = instances.iter().map(|&instance| value(instance, first)).collect();
