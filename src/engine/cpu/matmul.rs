@@ -3,7 +3,7 @@
 //! All our products have a right factor whose rows lie whole in memory (weights, transposed weights, output
 //! gradients) and few enough numbers to stay in the caches. So nothing is packed and nothing allocated: a tile
 //! of the result is kept in registers while k goes by, a vector of the right factor's row times one broadcast
-//! number of the left factor. On the shapes of a training step this is 1.02 to 1.8 times as fast as the `gemm`
+//! number of the left factor. On the shapes of a training step this is 1.01 to 1.8 times as fast as the `gemm`
 //! crate, which packs (docs/benchmarks.md).
 
 use super::real::Real;
