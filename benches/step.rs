@@ -9,7 +9,7 @@
 
 mod support;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use querent::Engine;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -17,13 +17,7 @@ use support::contest::{self, Contender};
 use support::peers::{self, Peer, Recipe};
 use support::shapes::{self, SHAPES, Shape};
 use support::stats::{median, or_dash, short, table};
-use support::{Machine, Outcome, write_json};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum EngineName {
-    Cpu,
-    Gpu,
-}
+use support::{EngineName, Machine, Outcome, engines, write_json};
 
 /// Training instances a second, ours and others'.
 #[derive(Parser)]
@@ -88,20 +82,6 @@ fn main() -> Outcome<()> {
         write_json(path, &all)?;
     }
     Ok(())
-}
-
-/// The engines asked for; where none are, those there are.
-fn engines(asked: &[EngineName]) -> Outcome<Vec<(&'static str, Engine)>> {
-    let mut engines = Vec::new();
-    if asked.is_empty() || asked.contains(&EngineName::Cpu) {
-        engines.push(("cpu", Engine::cpu()));
-    }
-    match Engine::gpu() {
-        Ok(engine) if asked.is_empty() || asked.contains(&EngineName::Gpu) => engines.push(("gpu", engine)),
-        Err(error) if asked.contains(&EngineName::Gpu) => return Err(error.into()),
-        _ => {}
-    }
-    Ok(engines)
 }
 
 /// A shape at a batch size.

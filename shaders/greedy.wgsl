@@ -1,4 +1,4 @@
-// One step of the greedy policy, a workgroup an instance: the largest logit of what is not yet
+// One step of the greedy policy: the largest logit of what is not yet
 // acquired; if it is the stop (path = d) the instance acquires nothing more.
 struct Params {
     rows: u32,
@@ -11,13 +11,14 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> when: array<u32>;
 @group(0) @binding(3) var<storage, read_write> path: array<u32>;
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
+    @builtin(local_invocation_index) thread: u32,
 ) {
-    let row = group.y * groups.x + group.x;
+    let row = row_of(group, groups, thread);
+    let lane = lane_of(thread);
     if (row >= p.rows) {
         return;
     }
@@ -40,7 +41,7 @@ fn main(
         }
     }
     top = best_all(lane, top);
-    storageBarrier(); // `when` was read by all and is changed by one
+    meet(); // `when` was read by all and is changed by one
     if (lane == 0u) {
         let action = select(top.index, p.features, stopped);
         path[p.step * p.rows + row] = action;

@@ -1,4 +1,4 @@
-// One acquisition of the rollout, a workgroup an instance. With z the logits (acquired ones blocked):
+// One acquisition of the rollout. With z the logits (acquired ones blocked):
 //   p = softmax(z/τh)            H = −Σ p ln p
 //   u = (z/τh + ε)/τs            r̃ = softmax(u over features)     j = argmax u over features
 //   q, g: the stop's and the features' shares of softmax(u), g summed from the feature masses
@@ -8,6 +8,7 @@
 //   m̃' = m̃ + (1 − m̃) r̃           s' = s g        price = c_j, or Σ r̃ c when the rollout is soft
 //   predictor's weights: (1 − parts) (1 − focus + focus (k + 1) s q), with q = 1 at the end
 // Not `relaxed` (no step of the gradient goes through m̃ and r̃, and the stop is exact): m̃ and r̃ are not made.
+// In such steps an instance of which hardly any mass is left (asks.wgsl) stops: its later steps are not computed.
 // Blocked logits are written back as BLOCKED, so that the backward pass sees what was blocked.
 struct Params {
     rows: u32,
@@ -29,18 +30,43 @@ struct Params {
 @group(0) @binding(7) var<storage, read> costs: array<f32>;
 @group(0) @binding(8) var<storage, read> hyper: array<f32>;
 
-@compute @workgroup_size(64)
+// How much the predictor cares for a row where so much mass stops.
+fn weight_of(mass: f32) -> f32 {
+    let whole = 1.0 - hyper[PARTS];
+    return whole * (1.0 - hyper[FOCUS]) + whole * hyper[FOCUS] * f32(p.steps + 1u) * mass;
+}
+
+// All that is left stops.
+fn end_here(tape_row: u32, next_row: u32) {
+    let at = tape_row * SCALARS;
+    scalars[at + HALT] = 1.0;
+    scalars[at + GO] = 0.0;
+    scalars[at + ENTROPY] = 0.0;
+    scalars[at + PRICE] = 0.0;
+    scalars[at + WEIGHT] = weight_of(scalars[at + SURVIVAL]);
+    scalars[next_row * SCALARS + SURVIVAL] = 0.0;
+    path[tape_row] = p.features;
+}
+
+@compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
+    @builtin(local_invocation_index) thread: u32,
 ) {
-    let row = group.y * groups.x + group.x;
+    let row = row_of(group, groups, thread);
+    let lane = lane_of(thread);
     if (row >= p.rows) {
         return;
     }
     let tape_row = p.step * p.rows + row;
     let next_row = tape_row + p.rows;
+    if (!agree(lane, p.relaxed != 0u || still_asks(row))) {
+        if (lane == 0u) {
+            end_here(tape_row, next_row);
+        }
+        return;
+    }
     let z_at = tape_row * p.logit_pitch;
     let seen_at = row * p.features;
     let tau_hard = hyper[TAU_HARD];
@@ -123,7 +149,7 @@ fn main(
     }
     entropy = sum_all(lane, entropy);
     price = sum_all(lane, price);
-    storageBarrier(); // `when` was read by all and is changed by one
+    meet(); // `when` was read by all and is changed by one
 
     if (lane == 0u) {
         var stop_mass = mass_stop;
@@ -143,18 +169,17 @@ fn main(
         if (p.step > 0u) {
             survival = scalars[at + SURVIVAL];
         }
-        scalars[at + SURVIVAL] = survival;
+        if (p.step == 0u) {
+            scalars[at + SURVIVAL] = survival; // later ones are there, and the instance's other rollouts read them
+        }
         scalars[at + HALT] = halt;
         scalars[at + GO] = go;
         scalars[at + ENTROPY] = entropy;
         scalars[at + PRICE] = select(costs[chosen], price, p.soft != 0u);
         let survival_next = flush(survival * go);
         scalars[next_row * SCALARS + SURVIVAL] = survival_next;
-        let whole = 1.0 - hyper[PARTS];
-        let even = whole * (1.0 - hyper[FOCUS]);
-        let focus = whole * hyper[FOCUS] * f32(p.steps + 1u);
-        scalars[at + WEIGHT] = even + focus * survival * halt;
-        scalars[next_row * SCALARS + WEIGHT] = even + focus * survival_next;
+        scalars[at + WEIGHT] = weight_of(survival * halt);
+        scalars[next_row * SCALARS + WEIGHT] = weight_of(survival_next);
         path[tape_row] = chosen;
         when[seen_at + chosen] = p.step;
     }

@@ -1,4 +1,4 @@
-// Backward through one acquisition (forward: select.wgsl), a workgroup an instance. M is the gradient
+// Backward through one acquisition (forward: select.wgsl). M is the gradient
 // of J with respect to the next relaxed mask, S' that with respect to the next survival:
 //   dq = s (ℓ − α price − S')            dr̃ = s α g c + (1 − m̃) ⊙ M
 //   du_stop = q g dq                     du_j = −g r̃_j q dq + r̃_j (dr̃_j − Σ r̃ dr̃)
@@ -16,6 +16,7 @@
 // the mean of  s g (Q − b) ∂ln r_j/∂z,  r = p over the features, for any b that does not depend on j.
 // b is the mean Q of the instance's other rollouts (its twins). The share `score` of the gradient of r
 // is this one, the rest the relaxed one; not `relaxed`, all of it, and `relax` and `mask_grad` are not read.
+// In such a step, an instance that does not ask any more (asks.wgsl) has stopped: S = ℓ.
 struct Params {
     rows: u32,
     step: u32,
@@ -65,17 +66,24 @@ fn advantage_of(row: u32) -> f32 {
     return select(0.0, ahead(row) - others / max(count, 1.0), count > 0.0);
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
+    @builtin(local_invocation_index) thread: u32,
 ) {
-    let row = group.y * groups.x + group.x;
+    let row = row_of(group, groups, thread);
+    let lane = lane_of(thread);
     if (row >= p.rows) {
         return;
     }
     let tape_row = p.step * p.rows + row;
+    if (!agree(lane, p.relaxed != 0u || still_asks(row))) {
+        if (lane == 0u) {
+            scalars[tape_row * SCALARS + VALUE] = losses[tape_row * LOSSES + LOSS];
+        }
+        return;
+    }
     let z_at = tape_row * p.logit_pitch;
     let alpha = hyper[ALPHA];
     let lambda = hyper[LAMBDA];
@@ -133,7 +141,7 @@ fn main(
     // The stop's gradient comes through u, which is divided by τs, or through p, which is not.
     let turn = select((halt - hazard) * go / ((1.0 - hazard) * tau_soft), stopping * go, exact) * dq;
     let going = max(select(1.0 - stopping, go / (1.0 - hazard), exact), 1e-6);
-    storageBarrier(); // the stop's logit is read by all and overwritten by one
+    meet(); // the stop's logit is read by all and overwritten by one
 
     for (var i = lane; i <= p.features; i += WIDTH) {
         let raw = logits[z_at + i];

@@ -9,7 +9,7 @@ use common::distance;
 use querent::Engine;
 use querent::engine::Program;
 use querent::engine::cpu::CpuProgram;
-use querent::engine::kernels::{Access, KernelId};
+use querent::engine::kernels::{Access, Device, KernelId};
 use querent::engine::plan::{BufferId, Elem};
 use querent::nmppg::{Config, Rollout, Stage, Stepper};
 use std::collections::BTreeMap;
@@ -86,6 +86,7 @@ impl Pair {
             rollout: shape.rollout,
             dropout: shape.dropout,
             parts: shape.stage().parts,
+            negligible: 0.5,
             seed: 5,
             ..Config::default()
         };
@@ -149,6 +150,22 @@ impl Pair {
 #[test]
 fn every_call_agrees_on_every_shape() {
     let Some(engine) = common::gpu() else { return };
+    every_call_agrees(&engine);
+}
+
+/// The same with the kernels that are made for the other kind of device.
+#[test]
+fn every_call_agrees_with_other_kernels() {
+    let Some(engine) = common::gpu() else { return };
+    let (device, queue) = engine.device().expect("a GPU engine");
+    let other = match device.adapter_info().device_type {
+        querent::wgpu::DeviceType::Cpu => Device::Gpu,
+        _ => Device::Software,
+    };
+    every_call_agrees(&Engine::on_as(device.clone(), queue.clone(), other));
+}
+
+fn every_call_agrees(engine: &Engine) {
     let soft = Rollout::Soft;
     let shapes = [
         PLAIN,
@@ -175,7 +192,7 @@ fn every_call_agrees_on_every_shape() {
     let between = Shape { options: Some(0.5), ..PLAIN };
     for shape in options(None).chain(options(Some(1.0))).chain([between]) {
         let name = format!("{}, options {:?}", shape.name, shape.options);
-        let mut pair = Pair::new(&engine, &shape);
+        let mut pair = Pair::new(engine, &shape);
         // Steps without the relaxed gradient only where there is nothing of it.
         let last = if shape.options == Some(1.0) && shape.rollout != soft { "step.scored" } else { "step" };
         for section in ["step", "warm_up", last, "validate"] {

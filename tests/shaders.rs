@@ -6,7 +6,7 @@ use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Expression, Literal, Module, Scalar, ShaderStage, StorageAccess, TypeInner};
 use querent::engine::cpu::Real;
-use querent::engine::kernels::{Access, Binding, KERNELS, Kernel, WORDS};
+use querent::engine::kernels::{Access, Binding, Device, KERNELS, Kernel, WORDS};
 use querent::engine::plan::Elem;
 use querent::engine::state::{self, advance, clock, hyper, losses, scalars, stream};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,10 +26,17 @@ fn parse(source: &str) -> Result<(Module, ModuleInfo), String> {
     Ok((module, info))
 }
 
+/// What sources are made for.
+const DEVICES: [Device; 2] = [Device::Gpu, Device::Software];
+
 /// Everything in which a kernel's shader differs from its entry in the table, or goes beyond default
 /// WebGPU.
 fn complaints(kernel: &Kernel) -> Vec<String> {
-    let (module, info) = match parse(&kernel.source()) {
+    DEVICES.iter().flat_map(|&device| complaints_on(kernel, device)).collect()
+}
+
+fn complaints_on(kernel: &Kernel, device: Device) -> Vec<String> {
+    let (module, info) = match parse(&kernel.source(device)) {
         Ok(parsed) => parsed,
         Err(error) => return vec![format!("{}: {error}", kernel.name)],
     };
@@ -167,7 +174,7 @@ fn changed(
 ) -> Vec<String> {
     let kernel = KERNELS.iter().find(|kernel| kernel.name == name).expect("a kernel");
     let (mut source, mut fields, mut bindings) =
-        (kernel.source(), kernel.fields.to_vec(), kernel.bindings.to_vec());
+        (kernel.source(Device::Gpu), kernel.fields.to_vec(), kernel.bindings.to_vec());
     change(&mut source, &mut fields, &mut bindings);
     complaints(&Kernel {
         name: kernel.name,
@@ -250,7 +257,7 @@ fn mistakes_in_shader_or_table_are_seen() {
     let wrong = first(changed("select", |source, _, _| {
         edit(source, "reduce_value: array<f32, WIDTH>", "reduce_value: array<f32, 4096>");
     }));
-    assert!(wrong.contains("16640 bytes of workgroup memory"), "{wrong}");
+    assert!(wrong.contains("16656 bytes of workgroup memory"), "{wrong}");
     let wrong = first(changed("select", |source, _, _| {
         source.push_str("@group(0) @binding(9) var<storage, read> ninth: array<f32>;");
     }));
@@ -287,6 +294,7 @@ fn numbers() -> Vec<(&'static str, u32)> {
         ("FOCUS", word(hyper::FOCUS)),
         ("PARTS", word(hyper::PARTS)),
         ("BLUR", word(hyper::BLUR)),
+        ("NEGLIGIBLE", word(hyper::NEGLIGIBLE)),
         ("ADVANCE_POLICY", advance::POLICY),
         ("ADVANCE_PREDICTOR", advance::PREDICTOR),
         ("ADVANCE_CHUNK", advance::CHUNK),
@@ -359,7 +367,7 @@ fn declared(file: &str) -> BTreeSet<String> {
 fn the_shared_numbers_are_those_of_rust() {
     let expected = numbers();
     for kernel in KERNELS {
-        let wrong = number_complaints(&kernel.source(), &expected);
+        let wrong = number_complaints(&kernel.source(Device::Gpu), &expected);
         assert!(wrong.is_empty(), "{}: {wrong:?}", kernel.name);
     }
     // Every number of the three files is compared, and every number compared is in one of them: one that
@@ -371,7 +379,7 @@ fn the_shared_numbers_are_those_of_rust() {
     // And naga sees each of them in some kernel.
     let seen: BTreeSet<String> = KERNELS
         .iter()
-        .flat_map(|kernel| constants(&parse(&kernel.source()).expect("valid").0).into_keys())
+        .flat_map(|kernel| constants(&parse(&kernel.source(Device::Gpu)).expect("valid").0).into_keys())
         .collect();
     assert!(names.is_subset(&seen), "in no module: {:?}", names.difference(&seen));
 }
@@ -379,7 +387,7 @@ fn the_shared_numbers_are_those_of_rust() {
 /// The control.
 #[test]
 fn a_wrong_number_is_seen() {
-    let source = KERNELS.iter().find(|kernel| kernel.name == "select").expect("a kernel").source();
+    let source = KERNELS.iter().find(|kernel| kernel.name == "select").expect("a kernel").source(Device::Gpu);
     let mut expected = numbers();
     assert!(number_complaints(&source, &expected).is_empty());
     let halt = expected.iter_mut().find(|(name, _)| *name == "HALT").expect("HALT");
@@ -396,7 +404,7 @@ fn a_wrong_number_is_seen() {
 fn sentinels_and_reduction_width_agree() {
     let mut compared = 0;
     for kernel in KERNELS {
-        let (module, _) = parse(&kernel.source()).expect("valid");
+        let (module, _) = parse(&kernel.source(Device::Gpu)).expect("valid");
         let constants = constants(&module);
         for (name, expected) in [("BLOCKED", <f32 as Real>::BLOCKED), ("EXP_FLOOR", <f32 as Real>::EXP_FLOOR)]
         {
@@ -435,7 +443,8 @@ fn every_file_is_a_kernel_or_part_of_one() {
     assert_eq!(files.len(), KERNELS.len(), "a kernel is twice in the table");
     for file in wgsl_files(&shaders().join("lib")) {
         let text = std::fs::read_to_string(&file).expect("reads");
-        let used = KERNELS.iter().any(|kernel| kernel.parts.contains(&text.as_str()));
+        let has = |kernel: &Kernel| DEVICES.iter().any(|&device| kernel.source(device).contains(&text));
+        let used = KERNELS.iter().any(has);
         assert!(used, "{} is part of no kernel", file.display());
     }
     // The control: without its last kernel the table misses a file.
@@ -528,10 +537,10 @@ fn translate(source: &str, bindings: u32) -> Result<Translated, String> {
 #[test]
 fn every_shader_is_translated_for_every_backend() {
     const SPIRV_MAGIC: u32 = 0x0723_0203;
-    for kernel in KERNELS {
+    for (kernel, device) in KERNELS.iter().flat_map(|kernel| DEVICES.map(|device| (kernel, device))) {
         let bindings = kernel.bindings.len() as u32 + 1;
-        let translated =
-            translate(&kernel.source(), bindings).unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
+        let translated = translate(&kernel.source(device), bindings)
+            .unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
         assert_eq!(translated.spirv.first(), Some(&SPIRV_MAGIC), "{}", kernel.name);
         assert!(translated.spirv.len() > 100, "{}: SPIR-V", kernel.name);
         assert!(translated.msl.contains("kernel void main_"), "{}: MSL", kernel.name);
@@ -543,7 +552,7 @@ fn every_shader_is_translated_for_every_backend() {
 #[test]
 fn a_binding_without_a_place_is_seen() {
     for kernel in KERNELS {
-        let error = translate(&kernel.source(), kernel.bindings.len() as u32).err();
+        let error = translate(&kernel.source(Device::Gpu), kernel.bindings.len() as u32).err();
         assert!(error.is_some(), "{}: the last binding has no place", kernel.name);
     }
 }

@@ -3,7 +3,7 @@
 use super::{Failure, write_table};
 use querent::data::synthetic;
 use querent::engine::gpu::{Adapter, Gpu, adapters};
-use querent::engine::kernels::KERNELS;
+use querent::engine::kernels::{Device, KERNELS};
 use querent::files::write_atomically;
 use querent::nmppg::{Config, Stepper};
 use querent::{Engine, Error, wgpu};
@@ -56,7 +56,7 @@ fn write_shaders(folder: &Path) -> Result<usize, Error> {
     std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
     for kernel in KERNELS {
         let path = folder.join(format!("{}.wgsl", kernel.name));
-        write_atomically(&path, kernel.source().as_bytes())?;
+        write_atomically(&path, kernel.source(Device::Gpu).as_bytes())?;
     }
     Ok(KERNELS.len())
 }

@@ -11,6 +11,19 @@ pub const WORDS: usize = 16;
 /// Threads of a workgroup that works on one row together. Same as `WIDTH` in lib/reduce.wgsl.
 const ROW_WIDTH: u32 = 64;
 
+/// Rows of a workgroup of the same kernels where a thread works alone. Same as `GROUP` in lib/alone.wgsl.
+const ALONE_GROUP: u32 = 16;
+
+/// What a kernel's source is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Device {
+    /// Many threads that work in step.
+    #[default]
+    Gpu,
+    /// A driver that runs on the CPU.
+    Software,
+}
+
 /// What a kernel does with a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -47,9 +60,40 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The complete WGSL source.
-    pub fn source(&self) -> String {
-        self.parts.join("\n")
+    /// The complete WGSL source for a kind of device.
+    pub fn source(&self, device: Device) -> String {
+        let part = |part: &&'static str| match (device, *part) {
+            (Device::Software, TEAM) => ALONE,
+            (Device::Software, REDUCE) if self.has_teams() => "",
+            (Device::Software, PRODUCT) => PRODUCT_SOFTWARE,
+            (Device::Software, OUTER) => OUTER_SOFTWARE,
+            (_, part) => part,
+        };
+        self.parts.iter().map(part).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Workgroups to dispatch on a kind of device, where it is `grid` on a GPU.
+    pub(crate) fn grid(&self, device: Device, grid: [u32; 3]) -> [u32; 3] {
+        let [x, y, _] = grid;
+        if device == Device::Gpu {
+            grid
+        } else if self.has_teams() {
+            line(x * y, ALONE_GROUP)
+        } else if self.is_product() {
+            // 16 rows × 64 columns instead of 32 × 32.
+            [x.div_ceil(2), y * 2, 1]
+        } else {
+            grid
+        }
+    }
+
+    fn is_product(&self) -> bool {
+        self.parts.contains(&PRODUCT) || self.parts.contains(&OUTER)
+    }
+
+    /// Whether a GPU has a workgroup work on a row, where a software driver has a thread.
+    fn has_teams(&self) -> bool {
+        self.parts.contains(&TEAM)
     }
 }
 
@@ -65,13 +109,22 @@ pub trait Params: Copy {
     fn grid(&self) -> [u32; 3];
 }
 
+const ALONE: &str = include_str!("../../shaders/lib/alone.wgsl");
+const ASKS: &str = include_str!("../../shaders/lib/asks.wgsl");
+const BEST: &str = include_str!("../../shaders/lib/best.wgsl");
 const GROUPS: &str = include_str!("../../shaders/lib/groups.wgsl");
+const LIVE: &str = include_str!("../../shaders/lib/live.wgsl");
 const MATH: &str = include_str!("../../shaders/lib/math.wgsl");
 const PLACE: &str = include_str!("../../shaders/lib/place.wgsl");
+const OUTER: &str = include_str!("../../shaders/lib/outer.wgsl");
+const OUTER_SOFTWARE: &str = include_str!("../../shaders/lib/outer_software.wgsl");
+const PRODUCT: &str = include_str!("../../shaders/lib/product.wgsl");
+const PRODUCT_SOFTWARE: &str = include_str!("../../shaders/lib/product_software.wgsl");
 const RANDOM: &str = include_str!("../../shaders/lib/random.wgsl");
 const REDUCE: &str = include_str!("../../shaders/lib/reduce.wgsl");
 const STATE: &str = include_str!("../../shaders/lib/state.wgsl");
 const TAPE: &str = include_str!("../../shaders/lib/tape.wgsl");
+const TEAM: &str = include_str!("../../shaders/lib/team.wgsl");
 
 /// Workgroups for `n` threads in a row of `width`, folded into two dimensions where one has not
 /// enough (65,535 is WebGPU's limit).
@@ -84,6 +137,11 @@ fn line(n: u32, width: u32) -> [u32; 3] {
 /// Workgroups of 8 × 8 threads over a `width` × `height` area.
 fn area(width: u32, height: u32) -> [u32; 3] {
     [width.div_ceil(8).max(1), height.div_ceil(8).max(1), 1]
+}
+
+/// Workgroups of 32 × 32 numbers of a product.
+fn tiles(columns: u32, rows: u32) -> [u32; 3] {
+    [columns.div_ceil(32).max(1), rows.div_ceil(32).max(1), 1]
 }
 
 /// One workgroup a row.
@@ -188,28 +246,30 @@ kernels! {
 
     /// First layer under hard masks: a running sum of the acquired features' weight rows.
     Embed "embed" [GROUPS]
-        { rows, first_step, steps, columns, features, hidden_pitch, x_pitch, weight, bias, dropout, tape }
+        { rows, first_step, steps, columns, features, hidden_pitch, x_pitch, weight, bias, dropout, tape,
+          ends, past }
         (groups: U32 Read, x: F32 Read, path: U32 Read, weights: F32 Read, multiplier: F32 Read,
-         sum: F32 Write, hidden: F32 Write)
+         live: U32 Read, sum: F32 Write, hidden: F32 Write)
         |p| area(p.hidden_pitch / 4, p.rows);
 
     /// Suffix sums over the steps of the first layer's gradient, in place.
     EmbedSuffix "embed_suffix" []
-        { rows, steps, pitch }
-        (grad_hidden: F32 Write)
+        { rows, steps, pitch, ends, past }
+        (live: U32 Read, grad_hidden: F32 Write)
         |p| area(p.pitch / 4, p.rows);
 
     /// First layer's weight gradient from the suffix sums: each acquired row gets its suffix.
     EmbedGrad "embed_grad" [GROUPS]
-        { rows, steps, columns, features, hidden_pitch, x_pitch, weight, bias, accumulate, divisor }
-        (groups: U32 Read, x: F32 Read, when: U32 Read, suffix: F32 Read, grad: F32 Write)
+        { rows, steps, columns, features, hidden_pitch, x_pitch, weight, bias, accumulate, divisor, ends, past }
+        (groups: U32 Read, x: F32 Read, when: U32 Read, suffix: F32 Read, live: U32 Read, grad: F32 Write)
         |p| area(p.hidden_pitch / 4, p.columns + p.features + 1);
 
     /// Linear layer forward: y = x·W + b, then ReLU and dropout if asked for.
-    Linear "linear" []
-        { rows, inputs_pitch, outputs_pitch, x_row, y_row, weight, bias, relu, dropout }
-        (x: F32 Read, weights: F32 Read, multiplier: F32 Read, y: F32 Write)
-        |p| area(p.outputs_pitch / 4, p.rows.div_ceil(4));
+    Linear "linear" [LIVE PRODUCT]
+        { rows, inputs_pitch, outputs_pitch, x_row, y_row, weight, bias, relu, dropout,
+          live_from, live_to, live_list, live_shift }
+        (x: F32 Read, weights: F32 Read, multiplier: F32 Read, live: U32 Read, y: F32 Write)
+        |p| tiles(p.outputs_pitch, p.rows);
 
     /// A layer's weight the other way round, for the way back to its input.
     Transpose "transpose" []
@@ -218,41 +278,50 @@ kernels! {
         |p| area(p.outputs_pitch / 4, p.inputs_pitch / 4);
 
     /// Linear layer backward to its input: dx = dy·Wᵀ, through the ReLU and dropout before it.
-    LinearGradInput "linear_grad_input" []
-        { rows, inputs_pitch, outputs_pitch, dy_row, dx_row, hidden_row, weight, gate, dropout }
-        (dy: F32 Read, transposed: F32 Read, hidden: F32 Read, multiplier: F32 Read, dx: F32 Write)
-        |p| area(p.inputs_pitch / 4, p.rows.div_ceil(4));
+    LinearGradInput "linear_grad_input" [LIVE PRODUCT]
+        { rows, inputs_pitch, outputs_pitch, dy_row, dx_row, hidden_row, weight, gate, dropout,
+          live_from, live_to, live_list, live_shift }
+        (dy: F32 Read, transposed: F32 Read, hidden: F32 Read, multiplier: F32 Read, live: U32 Read,
+         dx: F32 Write)
+        |p| tiles(p.inputs_pitch, p.rows);
 
     /// Linear layer backward to its weights: dW = xᵀ·dy / divisor.
-    LinearGradWeight "linear_grad_weight" []
-        { rows, inputs_pitch, outputs_pitch, weight, accumulate, divisor }
-        (x: F32 Read, dy: F32 Read, grad: F32 Write)
-        |p| area(p.outputs_pitch / 4, p.inputs_pitch / 4);
+    LinearGradWeight "linear_grad_weight" [LIVE OUTER]
+        { rows, inputs_pitch, outputs_pitch, weight, accumulate, divisor,
+          live_from, live_to, live_list, live_shift }
+        (x: F32 Read, dy: F32 Read, live: U32 Read, grad: F32 Write)
+        |p| tiles(p.outputs_pitch, p.inputs_pitch);
 
     /// Linear layer backward to its bias: the column sums of dy / divisor.
-    BiasGrad "bias_grad" []
-        { rows, pitch, bias, accumulate, divisor }
-        (dy: F32 Read, grad: F32 Write)
+    BiasGrad "bias_grad" [LIVE]
+        { rows, pitch, bias, accumulate, divisor, live_from, live_to, live_list, live_shift }
+        (dy: F32 Read, live: U32 Read, grad: F32 Write)
         |p| line(p.pitch, 64);
 
+    /// Lists the rows that are still asking at a step.
+    Live "live" [STATE TAPE ASKS]
+        { rows, step, ends, list }
+        (scalars: F32 Read, hyper: F32 Read, live: U32 Write)
+        |_p| [1, 1, 1];
+
     /// One acquisition of the rollout: block, temper, perturb, choose; masks, survival, entropy.
-    Select "select" [MATH REDUCE STATE TAPE]
+    Select "select" [MATH BEST REDUCE TEAM STATE TAPE ASKS]
         { rows, step, steps, features, logit_pitch, relax_pitch, soft, relaxed }
         (logits: F32 Write, gumbel: F32 Read, when: U32 Write, relax: F32 Write, path: U32 Write,
          scalars: F32 Write, costs: F32 Read, hyper: F32 Read)
         |p| each(p.rows);
 
     /// Backward through one acquisition: the logits become their gradient.
-    SelectGrad "select_grad" [MATH REDUCE STATE TAPE]
+    SelectGrad "select_grad" [MATH BEST REDUCE TEAM STATE TAPE ASKS]
         { rows, step, steps, features, logit_pitch, relax_pitch, relaxed }
         (logits: F32 Write, relax: F32 Read, mask_grad: F32 Read, scalars: F32 Write, losses: F32 Read,
          costs: F32 Read, hyper: F32 Read, path: U32 Read)
         |p| each(p.rows);
 
     /// Weighted cross-entropy of each row; the logits become the loss's unit gradient.
-    Loss "loss" [MATH TAPE]
-        { rows, batch, classes, pitch, weights, weighted }
-        (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write, scalars: F32 Read)
+    Loss "loss" [MATH TAPE LIVE]
+        { rows, batch, classes, pitch, weights, weighted, live_from, live_to, live_list, live_shift }
+        (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write, scalars: F32 Read, live: U32 Read)
         |p| line(p.rows, 64);
 
     /// The gradient of a loss with respect to the mask, from the gradient of the first layer's input.
@@ -294,7 +363,7 @@ kernels! {
         |_p| [1, 1, 1];
 
     /// One step of the greedy policy: acquire the best feature, or stop for good.
-    Greedy "greedy" [REDUCE TAPE]
+    Greedy "greedy" [BEST REDUCE TEAM TAPE]
         { rows, step, features, logit_pitch }
         (logits: F32 Read, when: U32 Write, path: U32 Write)
         |p| each(p.rows);
@@ -330,6 +399,8 @@ mod tests {
             bias: 9,
             dropout: 10,
             tape: 11,
+            ends: 12,
+            past: 13,
         };
         assert_eq!(Embed::from_words(&p.words()), p);
         assert_eq!(KERNELS[KernelId::Embed as usize].name, "embed");

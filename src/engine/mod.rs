@@ -80,6 +80,12 @@ impl Engine {
         Self { kind: Kind::Gpu(Gpu::on(device, queue).shared()) }
     }
 
+    /// The host's device, with the kernels that are made for another kind of device than it is: they compute
+    /// the same, so this is for tests and measurements.
+    pub fn on_as(device: wgpu::Device, queue: wgpu::Queue, kind: kernels::Device) -> Self {
+        Self { kind: Kind::Gpu(Gpu::as_if(device, queue, kind).shared()) }
+    }
+
     /// All cores of this machine.
     pub fn cpu() -> Self {
         Self { kind: Kind::Cpu }

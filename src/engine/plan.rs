@@ -63,6 +63,8 @@ pub struct Call {
     pub lane: Option<u32>,
     /// About how many floating-point operations it is, for budgets.
     pub flops: u64,
+    /// Bytes it has to read and write at least.
+    pub bytes: u64,
 }
 
 impl Call {
@@ -220,6 +222,7 @@ impl PlanBuilder {
             buffers: buffers.to_vec(),
             lane: self.lane,
             flops: flops::estimate(&params),
+            bytes: flops::traffic(&params),
         });
     }
 

@@ -1,6 +1,7 @@
 //! Twin of `loss.wgsl`.
 
 use super::args::Args;
+use super::live::Listed;
 use super::real::Real;
 use crate::engine::kernels::Loss;
 use crate::engine::state::{NO_LABEL, losses, scalars};
@@ -8,11 +9,13 @@ use crate::engine::state::{NO_LABEL, losses, scalars};
 #[inline(always)]
 pub fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
     let (logits, y, costs, out) = (args.reals_mut(), args.words(), args.reals(), args.reals_mut());
-    let tape = args.reals();
+    let (tape, live) = (args.reals(), args.words());
     let (classes, pitch) = (p.classes as usize, p.pitch as usize);
-    for (row, logits) in logits.chunks_exact_mut(pitch).take(p.rows as usize).enumerate() {
+    let listed = Listed::of(live, [p.live_from, p.live_to, p.live_list, p.live_shift]);
+    for index in 0..listed.map_or(p.rows as usize, |listed| listed.len()) {
+        let row = listed.map_or(index, |listed| listed.at(index));
         let label = y[row % p.batch as usize];
-        let logits = &mut logits[..classes];
+        let logits = &mut logits[row * pitch..][..classes];
         let (mut top, mut guess) = (logits[0], 0);
         for (class, &logit) in logits.iter().enumerate() {
             if logit > top {

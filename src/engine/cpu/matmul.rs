@@ -6,6 +6,7 @@
 //! number of the left factor. On the shapes of a training step this is 1.01 to 1.8 times as fast as the `gemm`
 //! crate, which packs (docs/benchmarks.md).
 
+use super::live::Listed;
 use super::real::Real;
 use pulp::{MemMask, Simd};
 
@@ -67,7 +68,18 @@ pub enum Finish<'a, T> {
     Gate(&'a [T]),
 }
 
-/// `out = finish(start + scale·a·b)`. The rows of `b` and of `out` lie whole in memory.
+/// Which part of a product is computed.
+#[derive(Clone, Copy)]
+pub enum Pick<'a> {
+    /// All of it.
+    All,
+    /// These rows of the result, from the same rows of `a`.
+    Rows(Listed<'a>),
+    /// All of it, summed over these columns of `a` and rows of `b`.
+    Sum(Listed<'a>),
+}
+
+/// `out = finish(start + scale·a·b)`, or what is picked of it. The rows of `b` and of `out` lie whole in memory.
 pub fn matmul<T: Real>(
     (out, c): (&mut [T], Shape),
     start: Start<T>,
@@ -75,6 +87,7 @@ pub fn matmul<T: Real>(
     (a, a_shape): (&[T], Shape),
     (b, b_shape): (&[T], Shape),
     finish: Finish<T>,
+    pick: Pick,
 ) {
     assert!(
         a_shape.rows == c.rows && b_shape.columns == c.columns && a_shape.columns == b_shape.rows,
@@ -87,7 +100,13 @@ pub fn matmul<T: Real>(
         c.fits(out.len()) && a_shape.fits(a.len()) && b_shape.fits(b.len()) && bias_fits && gate_fits,
         "a matrix reaches past its buffer"
     );
-    T::product(Product { out, c, start, scale, a, a_shape, b, b_shape, finish });
+    let picked_fits = match pick {
+        Pick::All => true,
+        Pick::Rows(listed) => listed.rows().all(|row| row < c.rows),
+        Pick::Sum(listed) => listed.rows().all(|row| row < b_shape.rows),
+    };
+    assert!(picked_fits, "a row was picked that is not there");
+    T::product(Product { out, c, start, scale, a, a_shape, b, b_shape, finish, pick });
 }
 
 /// A product whose shapes have been checked.
@@ -101,11 +120,25 @@ pub struct Product<'a, T> {
     b: &'a [T],
     b_shape: Shape,
     finish: Finish<'a, T>,
+    pick: Pick<'a>,
+}
+
+impl<T> Product<'_, T> {
+    /// Rows of the result that are computed, and numbers that each is a sum of.
+    fn counts(&self) -> [usize; 2] {
+        match self.pick {
+            Pick::All => [self.c.rows, self.b_shape.rows],
+            Pick::Rows(listed) => [listed.len(), self.b_shape.rows],
+            Pick::Sum(listed) => [self.c.rows, listed.len()],
+        }
+    }
 }
 
 /// Row by row, in the plainest way: what checks the rest.
 pub fn plain_product<T: Real>(p: Product<T>) {
-    for i in 0..p.c.rows {
+    let [rows, terms] = p.counts();
+    for i in 0..rows {
+        let i = if let Pick::Rows(listed) = p.pick { listed.at(i) } else { i };
         let at = i * p.c.row_stride;
         let row = &mut p.out[at..][..p.c.columns];
         match p.start {
@@ -113,7 +146,8 @@ pub fn plain_product<T: Real>(p: Product<T>) {
             Start::Kept => {}
             Start::Bias(bias) => row.copy_from_slice(&bias[..p.c.columns]),
         }
-        for k in 0..p.a_shape.columns {
+        for k in 0..terms {
+            let k = if let Pick::Sum(listed) = p.pick { listed.at(k) } else { k };
             let a = p.scale * p.a[i * p.a_shape.row_stride + k * p.a_shape.column_stride];
             for (c, &b) in row.iter_mut().zip(&p.b[k * p.b_shape.row_stride..]) {
                 *c += a * b;
@@ -143,14 +177,26 @@ impl pulp::WithSimd for Product<'_, f32> {
     fn with_simd<S: Simd>(self, simd: S) {
         // Tiles that fill the registers: 24 of 32, or 8 of 16, hold the result.
         let mut p = self;
-        if S::REGISTER_COUNT >= 32 { p.all_columns::<S, 8>(simd, 3) } else { p.all_columns::<S, 4>(simd, 2) }
+        match (S::REGISTER_COUNT >= 32, p.pick) {
+            (true, Pick::All) => p.all_columns::<S, 8, ALL>(simd, 3),
+            (true, Pick::Rows(_)) => p.all_columns::<S, 8, ROWS>(simd, 3),
+            (true, Pick::Sum(_)) => p.all_columns::<S, 8, SUM>(simd, 3),
+            (false, Pick::All) => p.all_columns::<S, 4, ALL>(simd, 2),
+            (false, Pick::Rows(_)) => p.all_columns::<S, 4, ROWS>(simd, 2),
+            (false, Pick::Sum(_)) => p.all_columns::<S, 4, SUM>(simd, 2),
+        }
     }
 }
 
+/// What is picked, as the compiler knows it.
+const ALL: u8 = 0;
+const ROWS: u8 = 1;
+const SUM: u8 = 2;
+
 impl Product<'_, f32> {
-    /// The result in columns of at most `most` vectors, in tiles of `ROWS` rows.
+    /// The result in columns of at most `most` vectors, in tiles of `TALL` rows.
     #[inline(always)]
-    fn all_columns<S: Simd, const ROWS: usize>(&mut self, simd: S, most: usize) {
+    fn all_columns<S: Simd, const TALL: usize, const PICK: u8>(&mut self, simd: S, most: usize) {
         let lanes = S::F32_LANES;
         let mut first = 0;
         while first < self.c.columns {
@@ -161,12 +207,12 @@ impl Product<'_, f32> {
             // SAFETY: the columns are within the matrices, and `mask` leaves out what is not.
             unsafe {
                 match (vectors, last == lanes) {
-                    (1, true) => self.column::<S, ROWS, 1, true>(simd, first, mask),
-                    (1, false) => self.column::<S, ROWS, 1, false>(simd, first, mask),
-                    (2, true) => self.column::<S, ROWS, 2, true>(simd, first, mask),
-                    (2, false) => self.column::<S, ROWS, 2, false>(simd, first, mask),
-                    (_, true) => self.column::<S, ROWS, 3, true>(simd, first, mask),
-                    (_, false) => self.column::<S, ROWS, 3, false>(simd, first, mask),
+                    (1, true) => self.column::<S, TALL, PICK, 1, true>(simd, first, mask),
+                    (1, false) => self.column::<S, TALL, PICK, 1, false>(simd, first, mask),
+                    (2, true) => self.column::<S, TALL, PICK, 2, true>(simd, first, mask),
+                    (2, false) => self.column::<S, TALL, PICK, 2, false>(simd, first, mask),
+                    (_, true) => self.column::<S, TALL, PICK, 3, true>(simd, first, mask),
+                    (_, false) => self.column::<S, TALL, PICK, 3, false>(simd, first, mask),
                 }
             }
             first += vectors * lanes;
@@ -177,37 +223,37 @@ impl Product<'_, f32> {
     /// `VECTORS` vectors from column `first` on must be within the matrices; unless they are `WHOLE`, only
     /// what `mask` has of the last one.
     #[inline(always)]
-    unsafe fn column<S: Simd, const ROWS: usize, const VECTORS: usize, const WHOLE: bool>(
+    unsafe fn column<S: Simd, const TALL: usize, const PICK: u8, const VECTORS: usize, const WHOLE: bool>(
         &mut self,
         simd: S,
         first: usize,
         mask: MemMask<S::m32s>,
     ) {
-        let (rows, mut row) = (self.c.rows, 0);
+        let ([rows, _], mut row) = (self.counts(), 0);
         // SAFETY: this function's contract; the rows are within the matrices.
         unsafe {
-            while row + ROWS <= rows {
-                self.tile::<S, ROWS, VECTORS, WHOLE>(simd, [row, first], mask);
-                row += ROWS;
+            while row + TALL <= rows {
+                self.tile::<S, TALL, PICK, VECTORS, WHOLE>(simd, [row, first], mask);
+                row += TALL;
             }
-            if ROWS > 4 && row + 4 <= rows {
-                self.tile::<S, 4, VECTORS, WHOLE>(simd, [row, first], mask);
+            if TALL > 4 && row + 4 <= rows {
+                self.tile::<S, 4, PICK, VECTORS, WHOLE>(simd, [row, first], mask);
                 row += 4;
             }
             if row + 2 <= rows {
-                self.tile::<S, 2, VECTORS, WHOLE>(simd, [row, first], mask);
+                self.tile::<S, 2, PICK, VECTORS, WHOLE>(simd, [row, first], mask);
                 row += 2;
             }
             if row < rows {
-                self.tile::<S, 1, VECTORS, WHOLE>(simd, [row, first], mask);
+                self.tile::<S, 1, PICK, VECTORS, WHOLE>(simd, [row, first], mask);
             }
         }
     }
 
     /// # Safety
-    /// As `column`, and `ROWS` rows from `row` on must be within the matrices.
+    /// As `column`, and `TALL` of the rows that are computed, from `row` on, must be there.
     #[inline(always)]
-    unsafe fn tile<S: Simd, const ROWS: usize, const VECTORS: usize, const WHOLE: bool>(
+    unsafe fn tile<S: Simd, const TALL: usize, const PICK: u8, const VECTORS: usize, const WHOLE: bool>(
         &mut self,
         simd: S,
         [row, first]: [usize; 2],
@@ -226,29 +272,47 @@ impl Product<'_, f32> {
                 }
             }
         };
-        let mut sums = [[zero; VECTORS]; ROWS];
+        let mut sums = [[zero; VECTORS]; TALL];
+        let mut place = [0; TALL];
+        for (i, place) in place.iter_mut().enumerate() {
+            *place = match self.pick {
+                Pick::Rows(listed) if PICK == ROWS => listed.at(row + i),
+                _ => row + i,
+            };
+        }
         // SAFETY: this function's contract, and `matmul` has checked the shapes. Of the pointers one step past
         // the last row, none is read from.
         unsafe {
             let mut b = self.b.as_ptr().add(first);
-            let mut a = self.a.as_ptr().add(row * self.a_shape.row_stride);
-            for _ in 0..self.a_shape.columns {
+            let mut a = self.a.as_ptr().add(if PICK == ROWS { 0 } else { row * self.a_shape.row_stride });
+            let [_, terms] = self.counts();
+            for k in 0..terms {
+                if PICK == SUM
+                    && let Pick::Sum(listed) = self.pick
+                {
+                    let k = listed.at(k);
+                    b = self.b.as_ptr().add(first + k * self.b_shape.row_stride);
+                    a = self.a.as_ptr().add(row * self.a_shape.row_stride + k * self.a_shape.column_stride);
+                }
                 let mut factors = [zero; VECTORS];
                 for (vector, factor) in factors.iter_mut().enumerate() {
                     *factor = load(b, vector);
                 }
                 for (i, sums) in sums.iter_mut().enumerate() {
-                    let factor = simd.splat_f32s(*a.add(i * self.a_shape.row_stride));
+                    let down = if PICK == ROWS { place[i] } else { i };
+                    let factor = simd.splat_f32s(*a.add(down * self.a_shape.row_stride));
                     for (sum, &other) in sums.iter_mut().zip(&factors) {
                         *sum = simd.mul_add_e_f32s(factor, other, *sum);
                     }
                 }
-                b = b.wrapping_add(self.b_shape.row_stride);
-                a = a.wrapping_add(self.a_shape.column_stride);
+                if PICK != SUM {
+                    b = b.wrapping_add(self.b_shape.row_stride);
+                    a = a.wrapping_add(self.a_shape.column_stride);
+                }
             }
             let scale = simd.splat_f32s(self.scale);
             for (i, sums) in sums.iter().enumerate() {
-                let at = (row + i) * self.c.row_stride + first;
+                let at = place[i] * self.c.row_stride + first;
                 let out = self.out.as_mut_ptr().add(at);
                 for (vector, &sum) in sums.iter().enumerate() {
                     let start = match self.start {
@@ -286,6 +350,12 @@ mod tests {
         (0..n as u32).map(|i| crate::engine::random::unit(source.bits(i, 0, 0)[0]) as f32 - 0.5).collect()
     }
 
+    /// A list of the rows 0, 2, 4, … of n, as `live` holds it.
+    fn every_other(n: usize) -> Vec<u32> {
+        let odd: Vec<u32> = (0..n as u32 - 1).filter(|i| i % 2 == 1).collect();
+        [vec![0, odd.len() as u32], odd].concat()
+    }
+
     #[test]
     fn products_with_pitches_and_transposition() {
         // A is 2×3 stored transposed in rows of 4, B is 3×2 in rows of 3.
@@ -294,13 +364,13 @@ mod tests {
         let (a, b) = ((&a[..], Shape::rows(3, 2, 4).transposed()), (&b[..], Shape::rows(3, 2, 3)));
         let c = Shape::rows(2, 2, 2);
         let mut out = [10.0f64; 4];
-        matmul((&mut out, c), Start::Kept, 2.0, a, b, Finish::Nothing);
+        matmul((&mut out, c), Start::Kept, 2.0, a, b, Finish::Nothing, Pick::All);
         assert_eq!(out, [6.0, 21.0, 6.0, 42.0]);
-        matmul((&mut out, c), Start::Zero, 1.0, a, b, Finish::Nothing);
+        matmul((&mut out, c), Start::Zero, 1.0, a, b, Finish::Nothing, Pick::All);
         assert_eq!(out, [-2.0, 5.5, -2.0, 16.0]);
-        matmul((&mut out, c), Start::Bias(&[1.0, -6.0]), 1.0, a, b, Finish::Relu);
+        matmul((&mut out, c), Start::Bias(&[1.0, -6.0]), 1.0, a, b, Finish::Relu, Pick::All);
         assert_eq!(out, [0.0, 0.0, 0.0, 10.0]);
-        matmul((&mut out, c), Start::Zero, 1.0, a, b, Finish::Gate(&[1.0, 0.0, -1.0, 2.0]));
+        matmul((&mut out, c), Start::Zero, 1.0, a, b, Finish::Gate(&[1.0, 0.0, -1.0, 2.0]), Pick::All);
         assert_eq!(out, [-2.0, 0.0, 0.0, 16.0]);
     }
 
@@ -310,7 +380,9 @@ mod tests {
     fn vectors_give_what_the_plain_way_does() {
         for rows in [1, 2, 3, 7, 8, 15, 32] {
             for columns in [1, 4, 12, 16, 17, 31, 48, 49, 100] {
-                let (k, pitch) = (1 + rows * columns % 37, columns + 3);
+                let (k, pitch) = (2 + rows * columns % 37, columns + 3);
+                let lists = [rows, k].map(every_other);
+                let [some_rows, some_terms] = [0, 1].map(|i| Listed::of(&lists[i], [0, 1, 2, 1]));
                 let a = numbers(rows * k, 1);
                 let b = numbers(k * pitch, 2);
                 let gate = numbers(rows * pitch, 3);
@@ -321,7 +393,13 @@ mod tests {
                     let whole = Shape::rows(rows, k, k);
                     let a_shape = if transposed { Shape::rows(k, rows, rows).transposed() } else { whole };
                     for start in [Start::Zero, Start::Kept, Start::Bias(&bias)] {
-                        for finish in [Finish::Nothing, Finish::Relu, Finish::Gate(&gate)] {
+                        for (finish, pick) in [
+                            (Finish::Nothing, Pick::All),
+                            (Finish::Relu, Pick::All),
+                            (Finish::Gate(&gate), Pick::All),
+                            (Finish::Gate(&gate), some_rows.map_or(Pick::All, Pick::Rows)),
+                            (Finish::Relu, some_terms.map_or(Pick::All, Pick::Sum)),
+                        ] {
                             let product = |out| Product {
                                 out,
                                 c,
@@ -332,6 +410,7 @@ mod tests {
                                 b: &b,
                                 b_shape: Shape::rows(k, columns, pitch),
                                 finish,
+                                pick,
                             };
                             let (mut got, mut want) = (before.clone(), before.clone());
                             vector_product(product(&mut got));
@@ -352,6 +431,6 @@ mod tests {
     fn matrices_must_be_within_their_buffers() {
         let (a, b) = ([1.0f32; 6], [1.0f32; 5]);
         let (a, b) = ((&a[..], Shape::rows(2, 3, 3)), (&b[..], Shape::rows(3, 2, 2)));
-        matmul((&mut [0.0; 4], Shape::rows(2, 2, 2)), Start::Zero, 1.0, a, b, Finish::Nothing);
+        matmul((&mut [0.0; 4], Shape::rows(2, 2, 2)), Start::Zero, 1.0, a, b, Finish::Nothing, Pick::All);
     }
 }

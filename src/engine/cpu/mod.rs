@@ -6,6 +6,7 @@ mod blocks;
 mod embed;
 mod gather;
 mod linear;
+mod live;
 mod loss;
 mod mask;
 pub(crate) mod matmul;
@@ -145,13 +146,18 @@ impl<T: Real> CpuProgram<T> {
                 continue;
             }
             let section_calls = &calls[at..at + section];
+            at += section;
+            if section_calls.iter().all(|call| call.lane == section_calls[0].lane) {
+                // SAFETY: nothing else runs now.
+                section_calls.iter().for_each(|call| unsafe { buffers.run(call) });
+                continue;
+            }
             (0..self.plan.lanes() as u32).into_par_iter().with_max_len(1).for_each(|lane| {
                 for call in section_calls.iter().filter(|call| call.lane == Some(lane)) {
                     // SAFETY: only calls of other lanes run now.
                     unsafe { buffers.run(call) };
                 }
             });
-            at += section;
         }
     }
 }
@@ -240,6 +246,7 @@ fn twin<T: Real>(call: &Call, args: Args<T>) {
         LinearGradInput => linear::linear_grad_input,
         LinearGradWeight => linear::linear_grad_weight,
         BiasGrad => linear::bias_grad,
+        Live => live::live,
         Select => select::select,
         SelectGrad => select::select_grad,
         Loss => loss::loss,

@@ -2,6 +2,7 @@
 
 use super::args::Args;
 use super::blocks::{WIDTH, largest, load, starts, store, total};
+use super::live::{still_asks, twins_of};
 use super::real::Real;
 use crate::engine::kernels::{Greedy, Select, SelectGrad};
 use crate::engine::state::{NEVER, hyper, losses, scalars};
@@ -95,8 +96,24 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
     let (rows, features, step) = (p.rows as usize, p.features as usize, p.step as usize);
     let (pitch, relax_pitch) = (p.logit_pitch as usize, p.relax_pitch as usize);
     let costs = &costs[..features];
+    // How much the predictor cares for a row where so much mass stops.
+    let whole = T::ONE - hyper[hyper::PARTS];
+    let even = whole * (T::ONE - hyper[hyper::FOCUS]);
+    let focus = whole * hyper[hyper::FOCUS] * T::count(p.steps + 1);
+    let weight_of = |mass: T| even + focus * mass;
     for row in 0..rows {
         let tape_row = step * rows + row;
+        if p.relaxed == 0 && !still_asks(tape, hyper, step, rows, row) {
+            let (now, then) = tape[tape_row * scalars::LEN..].split_at_mut(rows * scalars::LEN);
+            now[scalars::HALT] = T::ONE;
+            now[scalars::GO] = T::ZERO;
+            now[scalars::ENTROPY] = T::ZERO;
+            now[scalars::PRICE] = T::ZERO;
+            now[scalars::WEIGHT] = weight_of(now[scalars::SURVIVAL]);
+            then[scalars::SURVIVAL] = T::ZERO;
+            path[tape_row] = p.features;
+            continue;
+        }
         let z = &mut logits[tape_row * pitch..][..=features];
         let noise = &gumbel[tape_row * pitch..][..=features];
         let seen = &mut when[row * features..][..features];
@@ -161,11 +178,8 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
         now[scalars::ENTROPY] = softmax.entropy;
         now[scalars::PRICE] = if p.soft != 0 { price } else { costs[chosen] };
         then[scalars::SURVIVAL] = (survival * go).flush();
-        let whole = T::ONE - hyper[hyper::PARTS];
-        let even = whole * (T::ONE - hyper[hyper::FOCUS]);
-        let focus = whole * hyper[hyper::FOCUS] * T::count(p.steps + 1);
-        now[scalars::WEIGHT] = even + focus * survival * now[scalars::HALT];
-        then[scalars::WEIGHT] = even + focus * then[scalars::SURVIVAL];
+        now[scalars::WEIGHT] = weight_of(survival * now[scalars::HALT]);
+        then[scalars::WEIGHT] = weight_of(then[scalars::SURVIVAL]);
         path[tape_row] = chosen as u32;
         seen[chosen] = p.step;
     }
@@ -187,6 +201,10 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
     let costs = &costs[..features];
     for row in 0..rows {
         let tape_row = p.step as usize * rows + row;
+        if p.relaxed == 0 && !still_asks(tape, hyper, p.step as usize, rows, row) {
+            tape[tape_row * scalars::LEN + scalars::VALUE] = loss_at(tape_row);
+            continue;
+        }
         let z = &mut logits[tape_row * pitch..][..=features];
         let mask = &relax[tape_row * 2 * relax_pitch..][..features];
         let chance = &relax[tape_row * 2 * relax_pitch + relax_pitch..][..features];
@@ -273,17 +291,6 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
         tape[tape_row * scalars::LEN + scalars::VALUE] =
             alpha * go * price + halt * loss - hyper[hyper::LURE] * lambda * entropy + go * value_next;
     }
-}
-
-/// The rollouts of a row's instance in this micro-batch: `count` rows one after the other.
-#[inline(always)]
-fn twins_of<T: Real>(row: usize, rows: usize, count: T) -> std::ops::Range<usize> {
-    let mut twins = 1;
-    while T::count(twins) < count {
-        twins += 1;
-    }
-    let first = row - row % twins as usize;
-    first..(first + twins as usize).min(rows)
 }
 
 #[inline(always)]

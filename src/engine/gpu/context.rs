@@ -1,6 +1,6 @@
 //! A device to work on, its own or a host's, and the pipelines made on it.
 
-use crate::engine::kernels::{Access, KERNELS, KernelId};
+use crate::engine::kernels::{Access, Device, KERNELS, KernelId};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::future::Future;
@@ -20,6 +20,7 @@ pub(super) struct Pipeline {
 pub struct Gpu {
     device: wgpu::Device,
     queue: wgpu::Queue,
+    kind: Device,
     pipelines: Mutex<HashMap<KernelId, Pipeline>>,
 }
 
@@ -108,7 +109,21 @@ impl Gpu {
 
     /// Works on a host's device.
     pub fn on(device: wgpu::Device, queue: wgpu::Queue) -> Self {
-        Self { device, queue, pipelines: Mutex::default() }
+        let kind = match device.adapter_info().device_type {
+            wgpu::DeviceType::Cpu => Device::Software,
+            _ => Device::Gpu,
+        };
+        Self::as_if(device, queue, kind)
+    }
+
+    /// Works on a host's device with the kernels that are made for another kind of device: they compute the same.
+    pub fn as_if(device: wgpu::Device, queue: wgpu::Queue, kind: Device) -> Self {
+        Self { device, queue, kind, pipelines: Mutex::default() }
+    }
+
+    /// What its kernels are made for.
+    pub fn kind(&self) -> Device {
+        self.kind
     }
 
     /// The device.
@@ -171,7 +186,7 @@ impl Gpu {
         });
         let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label,
-            source: wgpu::ShaderSource::Wgsl(kernel.source().into()),
+            source: wgpu::ShaderSource::Wgsl(kernel.source(self.kind).into()),
         });
         let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label,

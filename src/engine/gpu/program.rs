@@ -105,7 +105,8 @@ impl GpuProgram {
                     entries: &entries,
                 })
             })?;
-            dispatches.push(Dispatch { pipeline, bindings, grid: call.grid });
+            let grid = call.kernel().grid(gpu.kind(), call.grid);
+            dispatches.push(Dispatch { pipeline, bindings, grid });
         }
         Ok(Self { gpu, plan, buffers, dispatches })
     }

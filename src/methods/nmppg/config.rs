@@ -150,6 +150,9 @@ pub struct Config {
     /// Rollouts of the next epoch end after a quarter, a half or three quarters of the horizon if less
     /// than this mass would go on there; 0: always after all of it. Evaluation always has all of it.
     pub tail: f64,
+    /// Once choices follow the score-function gradient, an instance's rollout ends where less than this mass
+    /// would go on: its remaining steps are not computed, and the predictor does not learn on them; 0: never.
+    pub negligible: f64,
     /// Which masks the networks see.
     pub rollout: Rollout,
     /// Seed of weights, order, noise and dropout.
@@ -193,6 +196,7 @@ impl Default for Config {
             parts: 0.8,
             blur: 0.35,
             tail: 0.005,
+            negligible: 0.0,
             rollout: Rollout::StraightThrough,
             seed: 0,
             memory_budget: 1 << 30,
@@ -244,6 +248,7 @@ impl Config {
             parts: 0.0,
             blur: 0.0,
             tail: 0.0,
+            negligible: 0.0,
             ..Self::default()
         }
     }
@@ -356,6 +361,7 @@ impl Config {
             ("focus", self.focus),
             ("parts", self.parts),
             ("tail", self.tail),
+            ("negligible", self.negligible),
             ("dropout", self.dropout),
         ])?;
         if let Some(stop) = self.initial_stop

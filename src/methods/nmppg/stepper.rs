@@ -164,6 +164,8 @@ impl Stepper {
         values[hyper::FOCUS] = stage.focus;
         values[hyper::PARTS] = stage.parts;
         values[hyper::BLUR] = stage.blur;
+        // Only steps without the relaxed gradient have lists of the rows that still ask.
+        values[hyper::NEGLIGIBLE] = if self.is_scored(stage) { self.config.negligible } else { 0.0 };
         values
     }
 
@@ -228,9 +230,12 @@ impl Stepper {
 
     /// The plan's section of a training step in a stage, at the current horizon.
     pub(super) fn step_section(&self, stage: &Stage) -> String {
-        let sizes = &self.layout.sizes;
-        let scored = sizes.scored && stage.score == 1.0 && stage.exact_stop;
-        step_section(self.horizon, sizes.steps, scored)
+        step_section(self.horizon, self.layout.sizes.steps, self.is_scored(stage))
+    }
+
+    /// Whether a stage's training steps are those without the relaxed gradient.
+    fn is_scored(&self, stage: &Stage) -> bool {
+        self.layout.sizes.scored && stage.score == 1.0 && stage.exact_stop
     }
 
     /// Acquisitions of the training rollouts: the horizon, or what [`Stepper::set_horizon`] has said.

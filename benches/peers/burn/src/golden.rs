@@ -140,5 +140,5 @@ fn width_of(layer: &Linear) -> usize {
 }
 
 fn values<const D: usize>(tensor: Tensor<D>) -> Outcome<Vec<f32>> {
-    tensor.into_data().to_vec().map_err(|error| format!("{error:?}").into())
+    tensor.into_data().try_to_vec().map_err(|error| format!("{error:?}").into())
 }

@@ -1,0 +1,145 @@
+//! Where the time of a training step goes: kernel by kernel, on each engine, with the arithmetic and the bytes that each
+//! needs at least. Every call is timed by itself, in the order of the plan, a lane after the other on one core.
+//!
+//!     cargo bench --bench profile -- --shapes cube --engines cpu
+
+mod support;
+
+use clap::Parser;
+use querent::Engine;
+use querent::nmppg::Stepper;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use support::shapes::{self, SHAPES, Shape};
+use support::stats::{short, table};
+use support::{EngineName, Outcome, engines, write_json};
+
+/// Where the time of a training step goes.
+#[derive(Parser)]
+#[command(bin_name = "cargo bench --bench profile --")]
+struct Arguments {
+    /// Shapes: syn1, diabetes, cube, mnist [default: all]
+    #[arg(long, value_delimiter = ',', value_parser = shapes::parse)]
+    shapes: Vec<Shape>,
+    /// Instances of a step.
+    #[arg(long, default_value_t = 128)]
+    batch: usize,
+    /// Engines [default: cpu, and gpu if there is an adapter]
+    #[arg(long, value_delimiter = ',')]
+    engines: Vec<EngineName>,
+    /// Steps that are measured, after one that is not.
+    #[arg(long, default_value_t = 5)]
+    steps: usize,
+    /// Writes the results to a file.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// What cargo adds.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// A kernel's calls in a step.
+#[derive(Default)]
+struct Part {
+    calls: usize,
+    flops: f64,
+    bytes: f64,
+    time: Duration,
+}
+
+fn main() -> Outcome<()> {
+    let arguments = Arguments::parse();
+    let shapes = if arguments.shapes.is_empty() { SHAPES.to_vec() } else { arguments.shapes.clone() };
+    let mut results = Vec::new();
+    for (name, engine) in engines(&arguments.engines)? {
+        println!("{name}: {engine}");
+        for &shape in &shapes {
+            println!("\n{} on {name}, batch {}", shape.name, arguments.batch);
+            let parts = measure(&engine, shape, arguments.batch, arguments.steps)?;
+            results.push(json!({ "shape": shape.to_json(), "engine": name, "batch": arguments.batch,
+                                 "parts": report(&parts, arguments.steps) }));
+        }
+    }
+    match &arguments.json {
+        Some(path) => write_json(path, &json!({ "steps": arguments.steps, "profiles": results })),
+        None => Ok(()),
+    }
+}
+
+fn measure(
+    engine: &Engine,
+    shape: Shape,
+    batch: usize,
+    steps: usize,
+) -> Outcome<BTreeMap<&'static str, Part>> {
+    let mut stepper = shape.stepper(engine, batch, 4096)?;
+    stepper.steps(1);
+    stepper.metrics_blocking()?;
+    let range = stepper.program().plan().section("step");
+    let nothing = (0..20).map(|_| timed(&mut stepper, range.start..range.start)).min().unwrap_or_default();
+    let mut parts: BTreeMap<&'static str, Part> = BTreeMap::new();
+    for step in 0..steps {
+        for call in range.clone() {
+            let time = timed(&mut stepper, call..call + 1).saturating_sub(nothing);
+            let call = &stepper.program().plan().calls()[call];
+            let part = parts.entry(call.kernel().name).or_default();
+            part.time += time;
+            if step == 0 {
+                part.calls += 1;
+                part.flops += call.flops as f64;
+                part.bytes += call.bytes as f64;
+            }
+        }
+    }
+    stepper.metrics_blocking()?;
+    Ok(parts)
+}
+
+/// Runs some calls until they are done.
+fn timed(stepper: &mut Stepper, calls: std::ops::Range<usize>) -> Duration {
+    let started = Instant::now();
+    stepper.program_mut().run(calls, 1);
+    if let querent::engine::Program::Gpu(program) = stepper.program() {
+        // A device that was lost shows at the end, in the metrics.
+        let _ = program.gpu().wait_blocking();
+    }
+    started.elapsed()
+}
+
+/// Prints a table, and returns the same as JSON.
+fn report(parts: &BTreeMap<&'static str, Part>, steps: usize) -> Value {
+    let total: f64 = parts.values().map(|part| part.time.as_secs_f64()).sum();
+    let sum = |of: fn(&Part) -> f64| parts.values().map(of).sum::<f64>();
+    let mut sorted: Vec<_> = parts.iter().collect();
+    sorted.sort_by_key(|(_, part)| std::cmp::Reverse(part.time));
+    let line = |name: &str, calls: f64, seconds: f64, flops: f64, bytes: f64| {
+        vec![
+            name.to_string(),
+            short(calls),
+            format!("{:.3}", seconds * 1e3),
+            format!("{:.1}", 100.0 * seconds * steps as f64 / total),
+            short(flops / 1e6),
+            short(bytes / 1e6),
+            short(flops / seconds / 1e9),
+            short(bytes / seconds / 1e9),
+        ]
+    };
+    let mut rows: Vec<Vec<String>> = sorted
+        .iter()
+        .map(|(name, part)| {
+            line(name, part.calls as f64, part.time.as_secs_f64() / steps as f64, part.flops, part.bytes)
+        })
+        .collect();
+    let (calls, flops, bytes) = (sum(|part| part.calls as f64), sum(|part| part.flops), sum(|part| part.bytes));
+    rows.push(line("all", calls, total / steps as f64, flops, bytes));
+    print!("{}", table(&["kernel", "calls", "ms", "%", "MFLOP", "MB", "GFLOP/s", "GB/s"], &rows));
+    sorted
+        .iter()
+        .map(|(name, part)| {
+            json!({ "kernel": name, "calls": part.calls, "seconds": part.time.as_secs_f64() / steps as f64,
+                    "flops": part.flops, "bytes": part.bytes })
+        })
+        .collect()
+}
