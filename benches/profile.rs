@@ -132,7 +132,8 @@ fn report(parts: &BTreeMap<&'static str, Part>, steps: usize) -> Value {
             line(name, part.calls as f64, part.time.as_secs_f64() / steps as f64, part.flops, part.bytes)
         })
         .collect();
-    let (calls, flops, bytes) = (sum(|part| part.calls as f64), sum(|part| part.flops), sum(|part| part.bytes));
+    let (calls, flops, bytes) =
+        (sum(|part| part.calls as f64), sum(|part| part.flops), sum(|part| part.bytes));
     rows.push(line("all", calls, total / steps as f64, flops, bytes));
     print!("{}", table(&["kernel", "calls", "ms", "%", "MFLOP", "MB", "GFLOP/s", "GB/s"], &rows));
     sorted

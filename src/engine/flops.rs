@@ -169,21 +169,7 @@ mod tests {
 
     #[test]
     fn work_grows_with_the_shape() {
-        let linear = |rows| Linear {
-            rows,
-            inputs_pitch: 16,
-            outputs_pitch: 8,
-            x_row: 0,
-            y_row: 0,
-            weight: 0,
-            bias: 0,
-            relu: 0,
-            dropout: 0,
-            live_from: 0,
-            live_to: 0,
-            live_list: 0,
-            live_shift: 0,
-        };
+        let linear = |rows| Linear { rows, inputs_pitch: 16, outputs_pitch: 8, ..Linear::default() };
         assert_eq!(estimate(&linear(10)), 2 * 10 * 16 * 8);
         assert_eq!(estimate(&linear(30)), 3 * estimate(&linear(10)));
         assert_eq!(traffic(&linear(10)), 4 * (10 * (16 + 8) + 16 * 8));

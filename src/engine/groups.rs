@@ -26,6 +26,12 @@ impl<'a> Groups<'a> {
         &self.columns[self.starts[self.starts.len() - 1] as usize..]
     }
 
+    /// Whether column i is feature i, for all of them, and nothing is known from the start.
+    pub fn are_columns(&self) -> bool {
+        let order = |words: &[u32]| words.iter().zip(0..).all(|(&word, index)| word == index);
+        self.starts.len() == self.columns.len() + 1 && order(self.starts) && order(self.columns)
+    }
+
     /// The feature of each column; as many as there are features for what is known from the start.
     pub fn features(&self) -> &'a [u32] {
         &self.features[..self.columns.len()]
@@ -64,6 +70,18 @@ mod tests {
         assert_eq!(groups.columns_of(2), [0, 4]);
         assert_eq!(groups.features(), of_column);
         assert_eq!(groups.known(), [0; 0]);
+        assert!(!groups.are_columns());
+    }
+
+    #[test]
+    fn features_may_be_the_columns() {
+        for (features, of_column, expected) in
+            [(3, vec![0, 1, 2], true), (3, vec![0, 2, 1], false), (2, vec![0, 1, 2], false)]
+        {
+            let words = words(features, &of_column);
+            let groups = Groups::new(&words, features as u32, of_column.len() as u32);
+            assert_eq!(groups.are_columns(), expected, "{of_column:?}");
+        }
     }
 
     #[test]

@@ -173,7 +173,7 @@ macro_rules! kernels {
 
         $(
             $(#[doc = $about])+
-            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
             #[allow(missing_docs)] // the fields are explained where they are used: in the shader
             pub struct $id { $(pub $field: u32),* }
 

@@ -22,9 +22,7 @@ pub fn load<T: Copy>(row: &[T], at: usize, pad: T) -> Block<T> {
         Some(block) => *block,
         None => {
             let mut block = [pad; WIDTH];
-            for (to, &from) in block.iter_mut().zip(rest) {
-                *to = from;
-            }
+            block[..rest.len()].copy_from_slice(rest);
             block
         }
     }

@@ -48,11 +48,20 @@ pub fn mask_grad<T: Real>(p: &MaskGrad, mut args: Args<T>) {
     let (groups, x, grad_input, grad_mask) = (args.words(), args.reals(), args.reals(), args.reals_mut());
     let groups = Groups::new(groups, p.features, p.columns);
     let (columns, features, pitch) = (p.columns as usize, p.features as usize, p.pitch as usize);
+    let plain = groups.are_columns();
     for row in 0..p.rows as usize {
         let din = &grad_input[row * p.input_pitch as usize..][..columns + features];
         let x = &x[(row % p.batch as usize) * p.x_pitch as usize..][..columns];
-        for (feature, to) in grad_mask[row * pitch..][..features].iter_mut().enumerate() {
-            *to = through_input(&groups, columns, feature, din, x);
+        let to = &mut grad_mask[row * pitch..][..features];
+        if plain {
+            let (by_column, by_mask) = din.split_at(columns);
+            for (((to, &by_mask), &by_column), &x) in to.iter_mut().zip(by_mask).zip(by_column).zip(x) {
+                *to = by_mask + by_column * x;
+            }
+        } else {
+            for (feature, to) in to.iter_mut().enumerate() {
+                *to = through_input(&groups, columns, feature, din, x);
+            }
         }
     }
 }
@@ -63,15 +72,16 @@ pub fn mask_carry<T: Real>(p: &MaskCarry, mut args: Args<T>) {
     let (tape, loss_mask_grad, mask_grad) = (args.reals(), args.reals(), args.reals_mut());
     let groups = Groups::new(groups, p.features, p.columns);
     let (rows, columns, features) = (p.rows as usize, p.columns as usize, p.features as usize);
-    let pitch = p.pitch as usize;
+    let (pitch, plain) = (p.pitch as usize, groups.are_columns());
     for row in 0..rows {
         let tape_row = p.step as usize * rows + row;
         let now = &tape[tape_row * scalars::LEN..][..scalars::LEN];
         let from_loss = &loss_mask_grad[tape_row * pitch..][..features];
         let m = &mut mask_grad[row * pitch..][..features];
         if p.step == p.steps {
+            let last = now[scalars::SURVIVAL] / now[scalars::WEIGHT];
             for (m, &from_loss) in m.iter_mut().zip(from_loss) {
-                *m = now[scalars::SURVIVAL] * (from_loss / now[scalars::WEIGHT]);
+                *m = last * from_loss;
             }
             continue;
         }
@@ -79,9 +89,21 @@ pub fn mask_carry<T: Real>(p: &MaskCarry, mut args: Args<T>) {
         let x = &x[row * p.x_pitch as usize..][..columns];
         let chance = &relax[tape_row * 2 * pitch + pitch..][..features];
         let stopping = now[scalars::SURVIVAL] * now[scalars::HALT];
+        let per_weight = stopping / now[scalars::WEIGHT];
+        if plain {
+            let (by_column, by_mask) = (&din[..features], &din[columns..][..features]);
+            let (chance, from_loss, x) = (&chance[..features], &from_loss[..features], &x[..features]);
+            for feature in 0..features {
+                let input = by_mask[feature] + by_column[feature] * x[feature];
+                let carried =
+                    (T::ONE - chance[feature]) * m[feature] + per_weight * from_loss[feature] + input;
+                m[feature] = carried.flush();
+            }
+            continue;
+        }
         for (feature, m) in m.iter_mut().enumerate() {
             let carried = (T::ONE - chance[feature]) * *m
-                + stopping * (from_loss[feature] / now[scalars::WEIGHT])
+                + per_weight * from_loss[feature]
                 + through_input(&groups, columns, feature, din, x);
             *m = carried.flush();
         }

@@ -36,6 +36,10 @@ pub fn noise<T: Real>(p: &Noise, mut args: Args<T>) {
     let source = source(clock, stream::GUMBEL);
     let (pitch, actions) = (p.pitch as usize, p.actions as usize);
     let blocks = pitch / 4;
+    if blocks >= LANES {
+        wide_noise(p, source, gumbel);
+        return;
+    }
     let total = (p.rows * p.steps) as usize * blocks;
     let mut place = [(0, 0); LANES];
     for start in (0..total).step_by(LANES) {
@@ -51,7 +55,7 @@ pub fn noise<T: Real>(p: &Noise, mut args: Args<T>) {
         for (word, bits) in bits.iter().enumerate() {
             let mut values = [T::ZERO; LANES];
             for (value, &bits) in values.iter_mut().zip(bits) {
-                *value = -(-unit_real::<T>(bits).ln()).ln();
+                *value = gumbel_of(bits);
             }
             for (&(tape_row, block), &value) in place.iter().zip(&values).take(total - start) {
                 let action = word * blocks + block;
@@ -59,6 +63,36 @@ pub fn noise<T: Real>(p: &Noise, mut args: Args<T>) {
             }
         }
     }
+}
+
+/// The same, where a row has enough blocks of its own.
+#[inline(always)]
+fn wide_noise<T: Real>(p: &Noise, source: Source, gumbel: &mut [T]) {
+    let (pitch, actions) = (p.pitch as usize, p.actions as usize);
+    let blocks = pitch / 4;
+    for (tape_row, row) in gumbel.chunks_exact_mut(pitch).take((p.rows * p.steps) as usize).enumerate() {
+        let (t, instance) = (tape_row as u32 / p.rows, p.first + tape_row as u32 % p.rows);
+        for start in (0..blocks).step_by(LANES) {
+            let mut block = [0; LANES];
+            block.iter_mut().zip(start as u32..).for_each(|(block, index)| *block = index);
+            let bits = source.lanes([[instance; LANES], [t; LANES], block]);
+            for (word, bits) in bits.iter().enumerate() {
+                let mut values = [T::ZERO; LANES];
+                for (value, &bits) in values.iter_mut().zip(bits) {
+                    *value = gumbel_of(bits);
+                }
+                let live = LANES.min(blocks - start);
+                row[word * blocks + start..][..live].copy_from_slice(&values[..live]);
+            }
+        }
+        row[actions..].fill(T::ZERO);
+    }
+}
+
+/// Gumbel(0, 1) from random bits.
+#[inline(always)]
+fn gumbel_of<T: Real>(bits: u32) -> T {
+    -(-unit_real::<T>(bits).ln()).ln()
 }
 
 /// [`unit`](crate::engine::random::unit) in the engine's precision, in which it is exact.

@@ -66,7 +66,8 @@ pub trait Real:
     /// Zero if it is tiny.
     #[inline(always)]
     fn flush(self) -> Self {
-        if self < Self::TINY && -self < Self::TINY { Self::ZERO } else { self }
+        // Without a branch, so that loops over it become vectors.
+        if (self < Self::TINY) & (-self < Self::TINY) { Self::ZERO } else { self }
     }
     /// Whether a logit is blocked.
     #[inline(always)]

@@ -279,12 +279,13 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
                 }
             }
             for lane in 0..WIDTH {
-                let hit = if at + lane == chosen { advantage } else { T::ZERO };
                 let open = !z_block[lane].is_blocked();
-                z_block[lane] = if open { ((dz[lane] + hit) * cool_hard).flush() } else { T::ZERO };
+                let dz = (dz[lane] * cool_hard).flush();
+                z_block[lane] = if open { dz } else { T::ZERO };
             }
             store(&mut z[..features], at, &z_block);
         }
+        z[chosen] = (z[chosen] + advantage * cool_hard).flush();
         let log_p = stop_below - log_mass;
         let dz = bonus * stopping * (log_p + entropy) + turn + push;
         z[features] = (dz * cool_hard).flush();

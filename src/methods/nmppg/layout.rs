@@ -258,7 +258,8 @@ impl Layout {
             Some(_) => shared("data.x", Elem::U32, (data * s.columns).div_ceil(4)),
         };
         let data_y = shared("data.y", Elem::U32, data);
-        let live = b.buffer("live", Elem::U32, if s.listed { s.live_list() + policy_rows } else { 0 }, Scope::Lane);
+        let live =
+            b.buffer("live", Elem::U32, if s.listed { s.live_list() + policy_rows } else { 0 }, Scope::Lane);
         let policy = Net::declare(b, "policy", policy_mlp, [none, live]);
         let predictor = Net::declare(b, "predictor", predictor_mlp, [none, live]);
 

@@ -376,12 +376,7 @@ impl Layout {
     fn list_rows(&self, b: &mut PlanBuilder, rows: usize, t: usize) {
         let s = &self.sizes;
         b.call(
-            k::Live {
-                rows: word(rows),
-                step: word(t),
-                ends: word(s.live_ends()),
-                list: word(s.live_list()),
-            },
+            k::Live { rows: word(rows), step: word(t), ends: word(s.live_ends()), list: word(s.live_list()) },
             &[self.scalars, self.hyper, self.live],
         );
     }
