@@ -29,7 +29,7 @@ struct Arguments {
     /// Engines [default: cpu, and gpu if there is an adapter]
     #[arg(long, value_delimiter = ',')]
     engines: Vec<EngineName>,
-    /// Steps that are measured, after one that is not.
+    /// Steps that are measured, after one that is not; 0: only counts what a step needs.
     #[arg(long, default_value_t = 5)]
     steps: usize,
     /// Writes the results to a file.
@@ -75,23 +75,24 @@ fn measure(
     steps: usize,
 ) -> Outcome<BTreeMap<&'static str, Part>> {
     let mut stepper = shape.stepper(engine, batch, 4096)?;
+    let range = stepper.program().plan().section("step");
+    let mut parts: BTreeMap<&'static str, Part> = BTreeMap::new();
+    for call in &stepper.program().plan().calls()[range.clone()] {
+        let part = parts.entry(call.kernel().name).or_default();
+        part.calls += 1;
+        part.flops += call.flops as f64;
+        part.bytes += call.bytes as f64;
+    }
+    if steps == 0 {
+        return Ok(parts);
+    }
     stepper.steps(1);
     stepper.metrics_blocking()?;
-    let range = stepper.program().plan().section("step");
     let nothing = (0..20).map(|_| timed(&mut stepper, range.start..range.start)).min().unwrap_or_default();
-    let mut parts: BTreeMap<&'static str, Part> = BTreeMap::new();
-    for step in 0..steps {
-        for call in range.clone() {
-            let time = timed(&mut stepper, call..call + 1).saturating_sub(nothing);
-            let call = &stepper.program().plan().calls()[call];
-            let part = parts.entry(call.kernel().name).or_default();
-            part.time += time;
-            if step == 0 {
-                part.calls += 1;
-                part.flops += call.flops as f64;
-                part.bytes += call.bytes as f64;
-            }
-        }
+    for call in (0..steps).flat_map(|_| range.clone()) {
+        let time = timed(&mut stepper, call..call + 1).saturating_sub(nothing);
+        let kernel = stepper.program().plan().calls()[call].kernel().name;
+        parts.entry(kernel).or_default().time += time;
     }
     stepper.metrics_blocking()?;
     Ok(parts)
@@ -111,19 +112,21 @@ fn timed(stepper: &mut Stepper, calls: std::ops::Range<usize>) -> Duration {
 /// Prints a table, and returns the same as JSON.
 fn report(parts: &BTreeMap<&'static str, Part>, steps: usize) -> Value {
     let total: f64 = parts.values().map(|part| part.time.as_secs_f64()).sum();
+    let steps = steps.max(1);
     let sum = |of: fn(&Part) -> f64| parts.values().map(of).sum::<f64>();
     let mut sorted: Vec<_> = parts.iter().collect();
     sorted.sort_by_key(|(_, part)| std::cmp::Reverse(part.time));
+    let measured = |value: f64| if total > 0.0 { short(value) } else { "–".into() };
     let line = |name: &str, calls: f64, seconds: f64, flops: f64, bytes: f64| {
         vec![
             name.to_string(),
             short(calls),
-            format!("{:.3}", seconds * 1e3),
-            format!("{:.1}", 100.0 * seconds * steps as f64 / total),
+            measured(seconds * 1e3),
+            measured(100.0 * seconds * steps as f64 / total),
             short(flops / 1e6),
             short(bytes / 1e6),
-            short(flops / seconds / 1e9),
-            short(bytes / seconds / 1e9),
+            measured(flops / seconds / 1e9),
+            measured(bytes / seconds / 1e9),
         ]
     };
     let mut rows: Vec<Vec<String>> = sorted

@@ -99,6 +99,38 @@ fn shaders_are_written_as_compiled() {
     assert_eq!(count(), KERNELS.len());
 }
 
+/// Where it is asked for, compiled pipelines are kept and used again; a file that is none, or a folder that
+/// cannot be written, is no failure.
+#[test]
+fn pipelines_are_kept_where_asked_for() {
+    if common::gpu().is_none() {
+        return;
+    }
+    let dir = TempDir::new("pipelines");
+    let folder = dir.0.join("new").join("cache");
+    let measure = |folder: &std::path::Path| {
+        let (code, _, err) = run(querent(&["info"]).env("QUERENT_PIPELINE_CACHE", folder));
+        assert_eq!(code, Some(0), "{err}");
+    };
+    let files = || std::fs::read_dir(&folder).map_or(0, |entries| entries.count());
+    measure(&folder);
+    if files() == 0 {
+        return; // a backend without such a cache
+    }
+    let file = std::fs::read_dir(&folder).expect("lists").next().expect("a file").expect("reads").path();
+    let first = std::fs::read(&file).expect("reads");
+    // A header at least: software drivers have no more to keep.
+    assert!(first.len() > 32, "{} bytes", first.len());
+    measure(&folder);
+    assert_eq!((files(), std::fs::read(&file).expect("reads").len()), (1, first.len()));
+    std::fs::write(&file, "no pipelines").expect("writes");
+    measure(&folder);
+    assert!(std::fs::read(&file).expect("reads").len() > 32);
+    std::fs::write(dir.0.join("file"), "kept").expect("writes");
+    measure(&dir.0.join("file"));
+    assert_eq!(std::fs::read_to_string(dir.0.join("file")).expect("reads"), "kept");
+}
+
 #[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let dir = TempDir::new("info-unwritable");

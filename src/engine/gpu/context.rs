@@ -1,5 +1,6 @@
 //! A device to work on, its own or a host's, and the pipelines made on it.
 
+use super::cache::{PipelineCache, wanted_features};
 use crate::engine::kernels::{Access, Device, KERNELS, KernelId};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ pub struct Gpu {
     queue: wgpu::Queue,
     kind: Device,
     pipelines: Mutex<HashMap<KernelId, Pipeline>>,
+    cache: Option<PipelineCache>,
 }
 
 /// An adapter, as `querent info` shows it.
@@ -99,12 +101,14 @@ impl Gpu {
         let (device, queue) = adapter
             .request_device(&wgpu::DeviceDescriptor {
                 label: Some("querent"),
+                required_features: wanted_features(&adapter),
                 required_limits: limits,
                 ..Default::default()
             })
             .await
             .map_err(|error| Error::Gpu(format!("{}: {error}", adapter.get_info().name)))?;
-        Ok(Self::on(device, queue))
+        let cache = PipelineCache::open(&device);
+        Ok(Self { cache, ..Self::on(device, queue) })
     }
 
     /// Works on a host's device.
@@ -118,7 +122,7 @@ impl Gpu {
 
     /// Works on a host's device with the kernels that are made for another kind of device: they compute the same.
     pub fn as_if(device: wgpu::Device, queue: wgpu::Queue, kind: Device) -> Self {
-        Self { device, queue, kind, pipelines: Mutex::default() }
+        Self { device, queue, kind, pipelines: Mutex::default(), cache: None }
     }
 
     /// What its kernels are made for.
@@ -198,9 +202,16 @@ impl Gpu {
                 zero_initialize_workgroup_memory: false,
                 ..Default::default()
             },
-            cache: None,
+            cache: self.cache.as_ref().map(PipelineCache::cache),
         });
         Pipeline { pipeline, layout }
+    }
+
+    /// Stores the pipelines made so far, where that was asked for.
+    pub(super) fn keep_pipelines(&self) {
+        if let Some(cache) = &self.cache {
+            cache.save();
+        }
     }
 
     /// A buffer to copy from, with these words in it.

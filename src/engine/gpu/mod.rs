@@ -1,6 +1,7 @@
 //! The GPU engine: turns a plan into buffers, pipelines and bind groups once, then encodes ranges
 //! of it into any command encoder, its own or a host's.
 
+mod cache;
 mod context;
 mod program;
 mod readback;

@@ -108,6 +108,7 @@ impl GpuProgram {
             let grid = call.kernel().grid(gpu.kind(), call.grid);
             dispatches.push(Dispatch { pipeline, bindings, grid });
         }
+        gpu.keep_pipelines();
         Ok(Self { gpu, plan, buffers, dispatches })
     }
 
