@@ -43,7 +43,7 @@ pub struct Args {
     /// Questions asked of one instance, at most [default: all, at most 30].
     #[arg(long, value_name = "N")]
     horizon: Option<usize>,
-    /// Width of the hidden layers.
+    /// Width of the hidden layers; the policy's first one is twice as wide.
     #[arg(long, value_name = "N", default_value_t = 128)]
     hidden: usize,
     /// Chance that a hidden unit of the predictor is left out in training [default: 0.3 below 5,000 rows].
@@ -102,7 +102,7 @@ fn config(args: &Args, alpha: f64, seed: u64, rows: usize) -> Config {
     let passes = 20 * (rows / config.batch.min(rows).max(1)).max(1);
     config.epoch_steps = args.epoch_steps.unwrap_or(config.epoch_steps.min(passes));
     config.dropout = args.dropout.unwrap_or(if rows < 5_000 { 0.3 } else { config.dropout });
-    config.policy_hidden = [args.hidden; 2];
+    config.policy_hidden = [2 * args.hidden, args.hidden];
     config.predictor_hidden = [args.hidden; 2];
     if let Some(epochs) = args.epochs {
         config.stage_epochs = epochs;

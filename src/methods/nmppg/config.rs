@@ -166,7 +166,7 @@ impl Default for Config {
         Self {
             alpha: 0.02,
             horizon: None,
-            policy_hidden: [128, 128],
+            policy_hidden: [256, 128],
             predictor_hidden: [128, 128],
             batch: 128,
             policy_rate: 1e-3,
@@ -186,7 +186,7 @@ impl Default for Config {
             bonus_end: 1.0,
             initial_stop: Some(0.2),
             alpha_start: 0.2,
-            alpha_ramp: 0.4,
+            alpha_ramp: 0.2,
             average: 0.0025,
             exact_stop: true,
             hazard: 0.05,
@@ -228,6 +228,7 @@ impl Config {
     pub fn paper(alpha: f64) -> Self {
         Self {
             alpha,
+            policy_hidden: [128, 128],
             predictor_rate: 1e-4,
             decay: false,
             dropout: 0.3,
