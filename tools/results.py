@@ -16,12 +16,12 @@ import sys
 ROWS = {
     "mortality": "--alpha 0.0005 --seeds 0,1,2",
     "diabetes": "--alpha 0.005 --seeds 0,1",
-    "metabric": "--alpha 0.01 --seeds 0,1",
+    "metabric": "--alpha 0.01",
     "splice": "--alpha 0.01 --seeds 0,1,2",
     "connect4": "--alpha 0.01",
-    "mnist": "--alpha 0.01 --epochs 1 --hidden 64 --horizon 15",
-    "fashion_mnist": "--alpha 0.01 --epochs 1 --hidden 64 --horizon 15",
-    "enginefaultdb": "--alpha 0.01 --epochs 2",
+    "mnist": "--alpha 0.01",
+    "fashion_mnist": "--alpha 0.01",
+    "enginefaultdb": "--alpha 0.01",
 }
 
 
