@@ -73,9 +73,7 @@ fn wide_noise<T: Real>(p: &Noise, source: Source, gumbel: &mut [T]) {
     for (tape_row, row) in gumbel.chunks_exact_mut(pitch).take((p.rows * p.steps) as usize).enumerate() {
         let (t, instance) = (tape_row as u32 / p.rows, p.first + tape_row as u32 % p.rows);
         for start in (0..blocks).step_by(LANES) {
-            let mut block = [0; LANES];
-            block.iter_mut().zip(start as u32..).for_each(|(block, index)| *block = index);
-            let bits = source.lanes([[instance; LANES], [t; LANES], block]);
+            let bits = bits_from(source, [instance, t, start as u32]);
             for (word, bits) in bits.iter().enumerate() {
                 let mut values = [T::ZERO; LANES];
                 for (value, &bits) in values.iter_mut().zip(bits) {
@@ -87,6 +85,14 @@ fn wide_noise<T: Real>(p: &Noise, source: Source, gumbel: &mut [T]) {
         }
         row[actions..].fill(T::ZERO);
     }
+}
+
+/// Bits of an instance at a step, for as many blocks as there are lanes, from one on.
+#[inline(always)]
+fn bits_from(source: Source, [instance, t, start]: [u32; 3]) -> [[u32; LANES]; 4] {
+    let mut block = [0; LANES];
+    block.iter_mut().zip(start..).for_each(|(block, index)| *block = index);
+    source.lanes([[instance; LANES], [t; LANES], block])
 }
 
 /// Gumbel(0, 1) from random bits.
@@ -111,9 +117,7 @@ pub fn dropout<T: Real>(p: &Dropout, mut args: Args<T>) {
     for (tape_row, row) in multiplier.chunks_exact_mut(pitch).take((p.rows * p.steps) as usize).enumerate() {
         let (t, instance) = (tape_row as u32 / p.rows, p.first + tape_row as u32 % p.rows);
         for start in (0..blocks).step_by(LANES) {
-            let mut block = [0; LANES];
-            block.iter_mut().zip(start as u32..).for_each(|(block, index)| *block = index);
-            let bits = source.lanes([[instance; LANES], [t; LANES], block]);
+            let bits = bits_from(source, [instance, t, start as u32]);
             for draw in 0..8 {
                 let at = draw * blocks + start;
                 let live = LANES.min(blocks - start).min(pitch.saturating_sub(at));

@@ -138,7 +138,8 @@ impl Reader {
         }
     }
 
-    fn expect(&self, name: &str, tensor: Tensor, shape: &[usize]) -> Result<Vec<f64>> {
+    /// A tensor's values, if it has this shape.
+    fn of_shape(&self, name: &str, tensor: Tensor, shape: &[usize]) -> Result<Vec<f64>> {
         if tensor.shape != shape {
             return self.fail(format!("tensor `{name}` has shape {:?}, expected {shape:?}", tensor.shape));
         }
@@ -147,7 +148,7 @@ impl Reader {
 
     fn shaped(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f64>> {
         let tensor = self.take(name, shape.len())?;
-        self.expect(name, tensor, shape)
+        self.of_shape(name, tensor, shape)
     }
 
     /// A network's tensors and the widths of its hidden layers. `outputs`: `None` if its own last
@@ -167,7 +168,7 @@ impl Reader {
             if width == 0 {
                 return self.fail(format!("tensor `{bias_name}` is empty"));
             }
-            let bias = self.expect(&bias_name, bias, &[width])?;
+            let bias = self.of_shape(&bias_name, bias, &[width])?;
             let weight = self.shaped(&format!("{name}.{layer}.weight"), &[width, widths[layer]])?;
             widths.push(width);
             tensors.push(Tensors { weight, bias });
@@ -216,7 +217,9 @@ impl Case {
         let cost = r.take("cost", 1)?.values;
         let features = cost.len();
         let group_of_column: Vec<u32> = match r.maybe("group_of_column", 1)? {
-            Some(groups) => r.expect("group_of_column", groups, &[columns])?.into_iter().map(index).collect(),
+            Some(groups) => {
+                r.of_shape("group_of_column", groups, &[columns])?.into_iter().map(index).collect()
+            }
             None if columns == features => (0..columns as u32).collect(),
             None => {
                 return r.fail(format!(

@@ -77,9 +77,7 @@ fn check_case(file: &File, number: impl Fn(&str) -> Outcome<f32>, device: &Devic
     let classes = file.floats("predictor.2.bias")?.0.len();
     let problem = Problem {
         d,
-        columns,
         k,
-        classes,
         alpha: number("alpha")?,
         lambda: number("lambda_ent")?,
         tau_hard: number("tau_hard")?,

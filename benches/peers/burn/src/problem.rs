@@ -18,9 +18,7 @@ pub struct Shape {
 /// A problem with its constants on a device.
 pub struct Problem {
     pub d: usize,
-    pub columns: usize,
     pub k: usize,
-    pub classes: usize,
     pub alpha: f32,
     pub lambda: f32,
     pub tau_hard: f32,
@@ -39,9 +37,7 @@ impl Problem {
         let grouped = shape.columns != shape.d;
         Self {
             d: shape.d,
-            columns: shape.columns,
             k: shape.k,
-            classes: shape.classes,
             alpha: 0.02,
             lambda: 0.5,
             tau_hard: 1.0,
