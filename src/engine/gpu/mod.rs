@@ -9,6 +9,6 @@ mod slice;
 
 pub use context::{Adapter, Gpu, adapters};
 pub use program::GpuProgram;
-pub(crate) use program::{MAX_GRID, buffer_bytes, check_limits};
+pub(crate) use program::{buffer_bytes, check_grid, check_limits};
 pub use readback::Readback;
 pub(crate) use slice::{Arrival, Fate, PAYLOAD, RETURN, Recording, Slice, Slices};

@@ -2,8 +2,8 @@
 
 use super::context::{Gpu, Pipeline};
 use super::readback::Readback;
-use crate::engine::kernels::WORDS;
-use crate::engine::plan::{BufferDecl, BufferId, Plan};
+use crate::engine::kernels::{Device, WORDS};
+use crate::engine::plan::{BufferDecl, BufferId, Call, Plan};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 const BLOCK: u64 = 256;
 
 /// Workgroups in one dimension: WebGPU's default limit.
-pub(crate) const MAX_GRID: u32 = 65_535;
+const MAX_GRID: u32 = 65_535;
 
 /// Bytes of a buffer on a device: vec4 views need whole vectors.
 pub(crate) fn buffer_bytes(decl: &BufferDecl) -> u64 {
@@ -28,6 +28,17 @@ pub(crate) fn check_limits(limits: &wgpu::Limits, decl: &BufferDecl) -> Result<(
     ] {
         if needed > limit {
             return Err(Error::Limit { buffer: decl.name.clone(), name, needed, limit });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a call's workgroups can be dispatched, whatever kind of device it is.
+pub(crate) fn check_grid(call: &Call) -> Result<()> {
+    for device in [Device::Gpu, Device::Software] {
+        let grid = call.kernel().grid(device, call.grid);
+        if grid.iter().any(|&n| n > MAX_GRID) {
+            return Err(Error::Plan(format!("{}: a grid of {grid:?} workgroups", call.kernel().name)));
         }
     }
     Ok(())
@@ -64,8 +75,8 @@ impl GpuProgram {
         for decl in plan.buffers() {
             check_limits(&limits, decl)?;
         }
-        if let Some(call) = plan.calls().iter().find(|call| call.grid.iter().any(|&n| n > MAX_GRID)) {
-            return Err(Error::Plan(format!("{}: a grid of {:?} workgroups", call.kernel().name, call.grid)));
+        for call in plan.calls() {
+            check_grid(call)?;
         }
         let buffers = gpu.scoped("buffers", || {
             plan.buffers()

@@ -4,7 +4,7 @@ use super::config::{Config, Rollout};
 use crate::data::Dataset;
 use crate::engine::Engine;
 use crate::engine::Kind;
-use crate::engine::gpu::{MAX_GRID, buffer_bytes, check_limits};
+use crate::engine::gpu::{buffer_bytes, check_grid, check_limits};
 use crate::engine::plan::{BufferId, Elem, Plan, PlanBuilder, Scope};
 use crate::engine::state::{METRICS, clock, hyper, losses, scalars};
 use crate::error::{Error, Result};
@@ -526,8 +526,8 @@ impl Target {
             for decl in plan.buffers().iter().filter(|decl| decl.scope == Scope::Lane) {
                 check_limits(limits, decl)?;
             }
-            if let Some(call) = plan.calls().iter().find(|call| call.grid.iter().any(|&n| n > MAX_GRID)) {
-                return Err(Error::Plan(format!("{}: a grid of {:?}", call.kernel().name, call.grid)));
+            for call in plan.calls() {
+                check_grid(call)?;
             }
         }
         let needed = working_bytes(plan, self.real_bytes());
