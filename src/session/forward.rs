@@ -119,14 +119,14 @@ fn linear(network: &Network, layer: usize, x: &[f32], active: &mut [u32], y: &mu
             active[count] = index as u32;
             count += usize::from(x != 0.0);
         }
-        while len - at >= WIDE {
-            let rows = active[..count].iter().map(|&index| {
-                let index = index as usize;
-                (x[index], &weight[index * len..][..len])
-            });
-            block::<WIDE>(rows, at, y);
-            at += WIDE;
+        let (groups, rest) = active[..count].as_chunks::<ABREAST>();
+        for group in groups {
+            stream(x, weight, *group, y);
         }
+        for &index in rest {
+            stream(x, weight, [index], y);
+        }
+        return;
     }
     let rows = || x.iter().copied().zip(weight.chunks_exact(len));
     while len - at >= 16 {
@@ -142,8 +142,24 @@ fn linear(network: &Network, layer: usize, x: &[f32], active: &mut [u32], y: &mu
     }
 }
 
-/// The widest block of outputs that stays in registers.
+/// From this width on, rows are read whole, one after the other.
 const WIDE: usize = 64;
+/// Rows that are read side by side.
+const ABREAST: usize = 4;
+
+/// Adds some inputs times their rows of the weight to the outputs.
+#[inline(always)]
+fn stream<const ROWS: usize>(x: &[f32], weight: &[f32], inputs: [u32; ROWS], y: &mut [f32]) {
+    let factors = inputs.map(|input| x[input as usize]);
+    let rows = inputs.map(|input| &weight[input as usize * y.len()..][..y.len()]);
+    for (at, y) in y.iter_mut().enumerate() {
+        let mut sum = *y;
+        for (row, factor) in rows.iter().zip(factors) {
+            sum += factor * row[at];
+        }
+        *y = sum;
+    }
+}
 
 /// Adds inputs times their rows of the weight to so many outputs from the `at`-th on.
 #[inline(always)]
