@@ -7,6 +7,7 @@ mod support;
 
 use clap::Parser;
 use querent::Engine;
+use querent::engine::plan::Call;
 use querent::nmppg::Stepper;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -32,6 +33,9 @@ struct Arguments {
     /// Steps that are measured, after one that is not; 0: only counts what a step needs.
     #[arg(long, default_value_t = 5)]
     steps: usize,
+    /// Calls of one kernel that need different amounts of arithmetic in lines of their own.
+    #[arg(long)]
+    sizes: bool,
     /// Writes the results to a file.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -57,7 +61,7 @@ fn main() -> Outcome<()> {
         println!("{name}: {engine}");
         for &shape in &shapes {
             println!("\n{} on {name}, batch {}", shape.name, arguments.batch);
-            let parts = measure(&engine, shape, arguments.batch, arguments.steps)?;
+            let parts = measure(&engine, shape, &arguments)?;
             results.push(json!({ "shape": shape.to_json(), "engine": name, "batch": arguments.batch,
                                  "parts": report(&parts, arguments.steps) }));
         }
@@ -68,17 +72,17 @@ fn main() -> Outcome<()> {
     }
 }
 
-fn measure(
-    engine: &Engine,
-    shape: Shape,
-    batch: usize,
-    steps: usize,
-) -> Outcome<BTreeMap<&'static str, Part>> {
-    let mut stepper = shape.stepper(engine, batch, 4096)?;
+/// By kernel, and by the size of its calls if those are told apart.
+type Parts = BTreeMap<(&'static str, Option<u64>), Part>;
+
+fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<Parts> {
+    let mut stepper = shape.stepper(engine, arguments.batch, 4096)?;
     let range = stepper.program().plan().section("step");
-    let mut parts: BTreeMap<&'static str, Part> = BTreeMap::new();
+    let key = |call: &Call| (call.kernel().name, arguments.sizes.then_some(call.flops));
+    let steps = arguments.steps;
+    let mut parts = Parts::new();
     for call in &stepper.program().plan().calls()[range.clone()] {
-        let part = parts.entry(call.kernel().name).or_default();
+        let part = parts.entry(key(call)).or_default();
         part.calls += 1;
         part.flops += call.flops as f64;
         part.bytes += call.bytes as f64;
@@ -91,8 +95,7 @@ fn measure(
     let nothing = (0..20).map(|_| timed(&mut stepper, range.start..range.start)).min().unwrap_or_default();
     for call in (0..steps).flat_map(|_| range.clone()) {
         let time = timed(&mut stepper, call..call + 1).saturating_sub(nothing);
-        let kernel = stepper.program().plan().calls()[call].kernel().name;
-        parts.entry(kernel).or_default().time += time;
+        parts.entry(key(&stepper.program().plan().calls()[call])).or_default().time += time;
     }
     stepper.metrics_blocking()?;
     Ok(parts)
@@ -110,7 +113,7 @@ fn timed(stepper: &mut Stepper, calls: std::ops::Range<usize>) -> Duration {
 }
 
 /// Prints a table, and returns the same as JSON.
-fn report(parts: &BTreeMap<&'static str, Part>, steps: usize) -> Value {
+fn report(parts: &Parts, steps: usize) -> Value {
     let total: f64 = parts.values().map(|part| part.time.as_secs_f64()).sum();
     let steps = steps.max(1);
     let sum = |of: fn(&Part) -> f64| parts.values().map(of).sum::<f64>();
@@ -131,8 +134,10 @@ fn report(parts: &BTreeMap<&'static str, Part>, steps: usize) -> Value {
     };
     let mut rows: Vec<Vec<String>> = sorted
         .iter()
-        .map(|(name, part)| {
-            line(name, part.calls as f64, part.time.as_secs_f64() / steps as f64, part.flops, part.bytes)
+        .map(|((name, size), part)| {
+            let name =
+                size.map_or(name.to_string(), |size| format!("{name}, {} MFLOP", short(size as f64 / 1e6)));
+            line(&name, part.calls as f64, part.time.as_secs_f64() / steps as f64, part.flops, part.bytes)
         })
         .collect();
     let (calls, flops, bytes) =
@@ -141,8 +146,8 @@ fn report(parts: &BTreeMap<&'static str, Part>, steps: usize) -> Value {
     print!("{}", table(&["kernel", "calls", "ms", "%", "MFLOP", "MB", "GFLOP/s", "GB/s"], &rows));
     sorted
         .iter()
-        .map(|(name, part)| {
-            json!({ "kernel": name, "calls": part.calls, "seconds": part.time.as_secs_f64() / steps as f64,
+        .map(|((name, size), part)| {
+            json!({ "kernel": name, "size": size, "calls": part.calls, "seconds": part.time.as_secs_f64() / steps as f64,
                     "flops": part.flops, "bytes": part.bytes })
         })
         .collect()
