@@ -175,6 +175,8 @@ fn main(
         scalars[at + HALT] = halt;
         scalars[at + GO] = go;
         scalars[at + ENTROPY] = entropy;
+        scalars[at + TOP] = top_z.value;
+        scalars[at + LOG_MASS] = log_mass_p;
         scalars[at + PRICE] = select(costs[chosen], price, p.soft != 0u);
         let survival_next = flush(survival * go);
         scalars[next_row * SCALARS + SURVIVAL] = survival_next;

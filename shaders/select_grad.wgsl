@@ -5,7 +5,8 @@
 //   dz = du/(τs τh) + λ s p (ln p + H)/τh, zero where blocked
 //   S = α g price + q ℓ − λ H + g S'
 // (softmax(u)_j = g r̃_j, so the derivative of q is −q g r̃_j for a feature and q (1 − q) = q g for the
-// stop; −λ s ∂H/∂z = λ s p (ln p + H)/τh.) The logits are overwritten by dz.
+// stop; −λ s ∂H/∂z = λ s p (ln p + H)/τh.) ln p is z/τh less the two numbers that the forward pass has kept. The
+// logits are overwritten by dz.
 // Options that the published method has not. With lure < 1 only that share of λ H counts in S, so
 // the bonus does not reward surviving; and a guard −μ s (½ ln π + ½ ln(1 − π)), π = p_stop, s held fixed,
 // whose gradient  dz_stop = μ s (π − ½)/τh,  dz_j = −μ s (π − ½) p_j/((1 − π) τh)  does not vanish when
@@ -107,36 +108,20 @@ fn main(
     let chosen = path[tape_row];
     let exact = hyper[EXACT_STOP] != 0.0;
 
-    var top_z = Best(BLOCKED, NOBODY);
-    var pull = 0.0; // Σ r̃ dr̃
-    for (var i = lane; i <= p.features; i += WIDTH) {
-        let raw = logits[z_at + i];
-        if (i < p.features && is_blocked(raw)) {
-            continue;
-        }
-        let candidate = Best(raw / tau_hard, i);
-        if (better(candidate, top_z)) {
-            top_z = candidate;
-        }
-        if (i < p.features && p.relaxed != 0u) {
+    let top = scalars[at + TOP];
+    let log_mass = scalars[at + LOG_MASS];
+
+    var pull = 0.0; // Σ r̃ dr̃; r̃ is zero where it is blocked
+    if (p.relaxed != 0u) {
+        for (var i = lane; i < p.features; i += WIDTH) {
             let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
             let r = relax[chance_at(tape_row, p.relax_pitch) + i];
             let dr = survival * alpha * go * costs[i] + (1.0 - mask) * mask_grad[row * p.relax_pitch + i];
             pull += r * dr;
         }
+        pull = sum_all(lane, pull);
     }
-    top_z = best_all(lane, top_z);
-    pull = sum_all(lane, pull);
-    var mass_p = 0.0;
-    for (var i = lane; i <= p.features; i += WIDTH) {
-        let raw = logits[z_at + i];
-        if (i == p.features || !is_blocked(raw)) {
-            mass_p += exp_down(raw / tau_hard - top_z.value);
-        }
-    }
-    mass_p = sum_all(lane, mass_p);
-    let log_mass_p = ln_pos(mass_p);
-    let stopping = exp_down(logits[z_at + p.features] / tau_hard - top_z.value - log_mass_p);
+    let stopping = exp_down(logits[z_at + p.features] / tau_hard - top - log_mass);
     let push = hyper[GUARD] * survival * (stopping - 0.5);
     // The stop's gradient comes through u, which is divided by τs, or through p, which is not.
     let turn = select((halt - hazard) * go / ((1.0 - hazard) * tau_soft), stopping * go, exact) * dq;
@@ -147,7 +132,7 @@ fn main(
         let raw = logits[z_at + i];
         var dz = 0.0;
         if (i == p.features || !is_blocked(raw)) {
-            let log_p = raw / tau_hard - top_z.value - log_mass_p;
+            let log_p = raw / tau_hard - top - log_mass;
             let chance = exp_down(log_p);
             dz = lambda * survival * chance * (log_p + entropy);
             if (i < p.features) {

@@ -126,7 +126,7 @@ impl Selector {
             1.0,
             (&first, Shape::rows(self.rows, h1, h1)),
             (w2, Shape::rows(h1, h2, h2)),
-            Finish::Relu,
+            (Finish::Relu, None),
             Pick::All,
         );
         let mut total = 0.0;

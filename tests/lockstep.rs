@@ -136,7 +136,7 @@ impl Pair {
     fn step(&mut self, call: usize, other: Option<usize>) -> f64 {
         let bound = self.cpu.plan().calls()[call].clone();
         bound.buffers.iter().for_each(|&id| self.upload(id));
-        self.cpu.run(call..call + 1);
+        self.cpu.run(call..call + 1, 1);
         let gpu_call = other.unwrap_or(call);
         self.gpu.program_mut().run(gpu_call..gpu_call + 1, 1);
         let written = bound.buffers.iter().zip(bound.kernel().bindings);

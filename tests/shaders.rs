@@ -306,6 +306,8 @@ fn numbers() -> Vec<(&'static str, u32)> {
         ("PRICE", word(scalars::PRICE)),
         ("VALUE", word(scalars::VALUE)),
         ("WEIGHT", word(scalars::WEIGHT)),
+        ("TOP", word(scalars::TOP)),
+        ("LOG_MASS", word(scalars::LOG_MASS)),
         ("LOSSES", word(losses::LEN)),
         ("LOSS", word(losses::LOSS)),
         ("GUESS", word(losses::GUESS)),

@@ -1,7 +1,7 @@
 // How the tape of a rollout is laid out. Its row of instance b at step t is t·rows + b.
 
-// scalars: eight words a tape row.
-const SCALARS: u32 = 8u;
+// scalars: nine words a tape row.
+const SCALARS: u32 = 9u;
 const SURVIVAL: u32 = 0u; // s, the mass still asking
 const HALT: u32 = 1u;     // q, the share that stops here
 const GO: u32 = 2u;       // g, the share that goes on
@@ -9,6 +9,8 @@ const ENTROPY: u32 = 3u;  // H
 const PRICE: u32 = 4u;    // c of what is acquired
 const VALUE: u32 = 5u;    // S = ∂J/∂s
 const WEIGHT: u32 = 6u;   // weight of the predictor's loss in its own gradient
+const TOP: u32 = 7u;      // the largest z/τh
+const LOG_MASS: u32 = 8u; // ln Σ exp(z/τh − top)
 
 // losses: two words a row.
 const LOSSES: u32 = 2u;

@@ -57,8 +57,8 @@ impl Program {
     /// has submitted the work.
     pub fn run(&mut self, range: Range<usize>, times: usize) {
         match self {
-            Program::Cpu(program) => (0..times).for_each(|_| program.run(range.clone())),
-            Program::CpuF64(program) => (0..times).for_each(|_| program.run(range.clone())),
+            Program::Cpu(program) => program.run(range, times),
+            Program::CpuF64(program) => program.run(range, times),
             Program::Gpu(program) => program.submit(&range, times),
         }
     }

@@ -2,6 +2,7 @@
 //! of `shaders/lib/random.wgsl`.
 
 use super::state::stream;
+use pulp::Simd;
 
 /// Each round's rotations, over and over.
 const ROTATIONS: [[u32; 2]; 8] =
@@ -37,34 +38,58 @@ pub fn threefry(key: [u32; 4], counter: [u32; 4]) -> [u32; 4] {
 /// How many blocks [`threefry_lanes`] makes at a time: what the widest vectors hold.
 pub const LANES: usize = 16;
 
-/// [`threefry`] on many counters (instance, t, block) at once, word by word: plain loops over the
-/// lanes, which compilers turn into vector code.
+/// [`threefry`] on many counters (instance, t, block) at once, word by word.
 #[inline(always)]
-pub fn threefry_lanes(key: [u32; 4], counters: [[u32; LANES]; 3]) -> [[u32; LANES]; 4] {
+pub fn threefry_lanes<S: Simd>(simd: S, key: [u32; 4], counters: [[u32; LANES]; 3]) -> [[u32; LANES]; 4] {
+    let mut bits = [[0; LANES]; 4];
+    for at in (0..LANES).step_by(S::U32_LANES) {
+        let mut x = [simd.splat_u32s(0); 4];
+        for (x, words) in x.iter_mut().zip(&counters) {
+            *x = simd.partial_load_u32s(&words[at..][..S::U32_LANES]);
+        }
+        let x = threefry_vectors(simd, key, x);
+        for (to, &words) in bits.iter_mut().zip(&x) {
+            simd.partial_store_u32s(&mut to[at..][..S::U32_LANES], words);
+        }
+    }
+    bits
+}
+
+/// [`threefry`], a vector for each word. Its rounds are written out: in a loop, compilers keep the words in memory,
+/// which makes it several times as slow.
+#[inline(always)]
+fn threefry_vectors<S: Simd>(simd: S, key: [u32; 4], mut x: [S::u32s; 4]) -> [S::u32s; 4] {
     let keys = [key[0], key[1], key[2], key[3], 0x1bd1_1bda ^ key[0] ^ key[1] ^ key[2] ^ key[3]];
-    let [a, b, c] = counters;
-    let mut x = [a, b, c, [0; LANES]];
-    for (words, &k) in x.iter_mut().zip(&keys) {
-        words.iter_mut().for_each(|word| *word = word.wrapping_add(k));
-    }
-    for round in 0..ROUNDS {
-        if round > 0 && round % 4 == 0 {
-            let injection = round / 4;
-            for (i, words) in x.iter_mut().enumerate() {
-                let k = keys[(injection + i) % 5].wrapping_add(if i == 3 { injection as u32 } else { 0 });
-                words.iter_mut().for_each(|word| *word = word.wrapping_add(k));
+    macro_rules! inject {
+        ($injection:literal) => {
+            for i in 0..4 {
+                let k = keys[($injection + i) % 5].wrapping_add(if i == 3 { $injection } else { 0 });
+                x[i] = simd.add_u32s(x[i], simd.splat_u32s(k));
             }
-        }
-        let [r0, r1] = ROTATIONS[round % 8];
-        let (first, second) = if round % 2 == 0 { (1, 3) } else { (3, 1) };
-        #[allow(clippy::needless_range_loop)] // four arrays at once, in the form that vectorises
-        for lane in 0..LANES {
-            x[0][lane] = x[0][lane].wrapping_add(x[first][lane]);
-            x[first][lane] = x[first][lane].rotate_left(r0) ^ x[0][lane];
-            x[2][lane] = x[2][lane].wrapping_add(x[second][lane]);
-            x[second][lane] = x[second][lane].rotate_left(r1) ^ x[2][lane];
-        }
+        };
     }
+    macro_rules! rounds {
+        ($($round:literal)*) => {
+            $({
+                let [a, b] = ROTATIONS[$round % 8];
+                let (first, second) = if $round % 2 == 0 { (1, 3) } else { (3, 1) };
+                for (sum, other, by) in [(0, first, a), (2, second, b)] {
+                    x[sum] = simd.add_u32s(x[sum], x[other]);
+                    let up = simd.wrapping_dyn_shl_u32s(x[other], simd.splat_u32s(by));
+                    let down = simd.wrapping_dyn_shr_u32s(x[other], simd.splat_u32s(32 - by));
+                    x[other] = simd.xor_u32s(simd.or_u32s(up, down), x[sum]);
+                }
+            })*
+        };
+    }
+    inject!(0);
+    rounds!(0 1 2 3);
+    inject!(1);
+    rounds!(4 5 6 7);
+    inject!(2);
+    rounds!(8 9 10 11);
+    inject!(3);
+    rounds!(12);
     x
 }
 
@@ -87,8 +112,8 @@ impl Source {
 
     /// Many blocks at once: see [`threefry_lanes`].
     #[inline(always)]
-    pub fn lanes(&self, counters: [[u32; LANES]; 3]) -> [[u32; LANES]; 4] {
-        threefry_lanes(self.key, counters)
+    pub fn lanes<S: Simd>(&self, simd: S, counters: [[u32; LANES]; 3]) -> [[u32; LANES]; 4] {
+        threefry_lanes(simd, self.key, counters)
     }
 
     /// 128 bits for a block of an instance's step t.
@@ -155,17 +180,27 @@ mod tests {
         );
     }
 
+    struct LanesAgainstBlocks;
+
+    impl pulp::WithSimd for LanesAgainstBlocks {
+        type Output = ();
+
+        fn with_simd<S: Simd>(self, simd: S) {
+            let source = Source::new(0x1234_5678_9abc_def0, 3, 77);
+            let counters: [[u32; LANES]; 3] =
+                std::array::from_fn(|word| std::array::from_fn(|lane| (lane * 31 + word * 1_000_003) as u32));
+            let all = source.lanes(simd, counters);
+            for lane in 0..LANES {
+                let one = source.bits(counters[0][lane], counters[1][lane], counters[2][lane]);
+                assert_eq!(one, std::array::from_fn(|word| all[word][lane]));
+            }
+        }
+    }
+
     #[test]
     fn lanes_are_the_same_bits_as_single_blocks() {
-        let source = Source::new(0x1234_5678_9abc_def0, 3, 77);
-        let counters: [[u32; LANES]; 3] =
-            std::array::from_fn(|word| std::array::from_fn(|lane| (lane * 31 + word * 1_000_003) as u32));
-        let all = source.lanes(counters);
-        #[allow(clippy::needless_range_loop)] // four arrays at once, in the form that vectorises
-        for lane in 0..LANES {
-            let one = source.bits(counters[0][lane], counters[1][lane], counters[2][lane]);
-            assert_eq!(one, std::array::from_fn(|word| all[word][lane]));
-        }
+        pulp::Arch::new().dispatch(LanesAgainstBlocks);
+        pulp::WithSimd::with_simd(LanesAgainstBlocks, pulp::Scalar::new());
     }
 
     #[test]

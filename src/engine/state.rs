@@ -86,7 +86,7 @@ pub mod advance {
 /// Words of a tape row's scalars.
 pub mod scalars {
     /// Words a row.
-    pub const LEN: usize = 8;
+    pub const LEN: usize = 9;
     /// The mass still asking, s.
     pub const SURVIVAL: usize = 0;
     /// The share that stops here, q.
@@ -101,6 +101,10 @@ pub mod scalars {
     pub const VALUE: usize = 5;
     /// Weight of the predictor's loss in its own gradient.
     pub const WEIGHT: usize = 6;
+    /// The largest z/τh.
+    pub const TOP: usize = 7;
+    /// ln Σ exp(z/τh − top): with the two, ln p = z/τh − top − this.
+    pub const LOG_MASS: usize = 8;
 }
 
 /// Words of a row's losses.

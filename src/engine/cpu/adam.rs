@@ -8,6 +8,8 @@ use rayon::prelude::*;
 
 /// Values a task updates: enough to be worth a task.
 const CHUNK: usize = 1 << 14;
+/// Chunks that an average, which has less to do, takes at least.
+const FEW: usize = 4;
 /// Values whose gradients are added up at a time: they stay in the first cache.
 const BLOCK: usize = 512;
 
@@ -104,9 +106,13 @@ impl<T: Real> pulp::WithSimd for Update<'_, T> {
 pub fn average<T: Real>(p: &Average, mut args: Args<T>) {
     let (values, average, hyper) = (args.reals(), args.reals_mut(), args.reals());
     let share = hyper[hyper::AVERAGE];
-    for (average, &value) in average.iter_mut().zip(values).take(p.len as usize) {
-        *average += share * (value - *average);
-    }
+    let len = p.len as usize;
+    let parts = average[..len].par_chunks_mut(CHUNK).zip(values[..len].par_chunks(CHUNK));
+    parts.with_min_len(FEW).for_each(|(average, values)| {
+        for (average, &value) in average.iter_mut().zip(values) {
+            *average += share * (value - *average);
+        }
+    });
 }
 
 #[inline(always)]

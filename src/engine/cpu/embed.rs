@@ -54,12 +54,11 @@ pub fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
             }
             let at = if p.tape != 0 { t * rows + row } else { row } * pitch;
             let h = &mut hidden[at..][..pitch];
-            for (h, &a) in h.iter_mut().zip(a.iter()) {
-                *h = a.larger(T::ZERO);
-            }
-            if p.dropout != 0 {
-                for (h, &m) in h.iter_mut().zip(&multiplier[at..][..pitch]) {
-                    *h *= m;
+            if p.dropout == 0 {
+                h.iter_mut().zip(a.iter()).for_each(|(h, &a)| *h = a.larger(T::ZERO));
+            } else {
+                for ((h, &a), &m) in h.iter_mut().zip(a.iter()).zip(&multiplier[at..][..pitch]) {
+                    *h = a.larger(T::ZERO) * m;
                 }
             }
         }

@@ -6,22 +6,11 @@ use super::live::Listed;
 use super::matmul::{Finish, Pick, Shape, Start, matmul};
 use super::real::Real;
 use crate::engine::kernels::{BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
+use rayon::prelude::*;
 
 /// Rows of the tape up to the last one that is worked on.
 fn extent(rows: u32, listed: Option<Listed>) -> usize {
     listed.map_or(rows as usize, |listed| listed.last().map_or(0, |last| last + 1))
-}
-
-/// Dropout's multipliers, on the rows that are worked on.
-#[inline(always)]
-fn multiply<T: Real>(to: &mut [T], by: &[T], pitch: usize, rows: usize, listed: Option<Listed>) {
-    let multiply = |to: &mut [T], by: &[T]| to.iter_mut().zip(by).for_each(|(to, &m)| *to *= m);
-    match listed {
-        None => multiply(&mut to[..rows * pitch], by),
-        Some(listed) => {
-            listed.rows().for_each(|row| multiply(&mut to[row * pitch..][..pitch], &by[row * pitch..]));
-        }
-    }
 }
 
 #[inline(always)]
@@ -33,39 +22,47 @@ pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
     let rows = extent(p.rows, listed);
     let y_at = p.y_row as usize * outputs;
     let y = &mut y[y_at..][..rows * outputs];
+    let times = (p.dropout != 0).then(|| &multiplier[y_at..]);
     matmul(
         (y, Shape::rows(rows, outputs, outputs)),
         Start::Bias(&weights[p.bias as usize..][..outputs]),
         T::ONE,
         (&x[p.x_row as usize * inputs..], Shape::rows(rows, inputs, inputs)),
         (&weights[p.weight as usize..], Shape::rows(inputs, outputs, outputs)),
-        if p.relu != 0 { Finish::Relu } else { Finish::Nothing },
+        (if p.relu != 0 { Finish::Relu } else { Finish::Nothing }, times),
         listed.map_or(Pick::All, Pick::Rows),
     );
-    if p.dropout != 0 {
-        multiply(y, &multiplier[y_at..], outputs, rows, listed);
-    }
 }
 
-/// In squares of this many a side, which stay in the nearest cache.
-const SQUARE: usize = 16;
+/// Outputs that are transposed at a time: a cache line of what is read.
+const BAND: usize = 16;
+/// Numbers that are worth a task.
+const ENOUGH: usize = 1 << 16;
+/// Pitches are multiples of this.
+const SIDE: usize = 4;
 
+/// In squares of four a side, which take a few shuffles each.
 #[inline(always)]
 pub fn transpose<T: Real>(p: &Transpose, mut args: Args<T>) {
     let (weights, transposed) = (args.reals(), args.reals_mut());
     let (inputs, outputs) = (p.inputs_pitch as usize, p.outputs_pitch as usize);
     let from = &weights[p.weight as usize..][..inputs * outputs];
     let to = &mut transposed[p.weight as usize..][..inputs * outputs];
-    for first_input in (0..inputs).step_by(SQUARE) {
-        let last_input = (first_input + SQUARE).min(inputs);
-        for first_output in (0..outputs).step_by(SQUARE) {
-            for output in first_output..(first_output + SQUARE).min(outputs) {
-                for input in first_input..last_input {
-                    to[output * inputs + input] = from[input * outputs + output];
+    let least = ENOUGH / (BAND * inputs);
+    to.par_chunks_mut(BAND * inputs).enumerate().with_min_len(least).for_each(|(band, to)| {
+        for (input, rows) in from.chunks_exact(SIDE * outputs).enumerate() {
+            for (square, to) in to.chunks_exact_mut(SIDE * inputs).enumerate() {
+                let output = band * BAND + square * SIDE;
+                let mut lines = [[T::ZERO; SIDE]; SIDE];
+                for (line, row) in lines.iter_mut().zip(rows.chunks_exact(outputs)) {
+                    line.copy_from_slice(&row[output..][..SIDE]);
+                }
+                for (i, to) in to.chunks_exact_mut(inputs).enumerate() {
+                    to[input * SIDE..][..SIDE].copy_from_slice(&lines.map(|line| line[i]));
                 }
             }
         }
-    }
+    });
 }
 
 #[inline(always)]
@@ -77,18 +74,16 @@ pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
     let rows = extent(p.rows, listed);
     let dx = &mut dx[p.dx_row as usize * inputs..][..rows * inputs];
     let at = p.hidden_row as usize * inputs;
+    let times = (p.dropout != 0).then(|| &multiplier[at..]);
     matmul(
         (dx, Shape::rows(rows, inputs, inputs)),
         Start::Zero,
         T::ONE,
         (&dy[p.dy_row as usize * outputs..], Shape::rows(rows, outputs, outputs)),
         (&transposed[p.weight as usize..], Shape::rows(outputs, inputs, inputs)),
-        if p.gate != 0 { Finish::Gate(&hidden[at..]) } else { Finish::Nothing },
+        (if p.gate != 0 { Finish::Gate(&hidden[at..]) } else { Finish::Nothing }, times),
         listed.map_or(Pick::All, Pick::Rows),
     );
-    if p.gate != 0 && p.dropout != 0 {
-        multiply(dx, &multiplier[at..], inputs, rows, listed);
-    }
 }
 
 #[inline(always)]
@@ -103,7 +98,7 @@ pub fn linear_grad_weight<T: Real>(p: &LinearGradWeight, mut args: Args<T>) {
         T::ONE / T::count(p.divisor),
         (x, Shape::rows(rows, inputs, inputs).transposed()),
         (dy, Shape::rows(rows, outputs, outputs)),
-        Finish::Nothing,
+        (Finish::Nothing, None),
         listed.map_or(Pick::All, Pick::Sum),
     );
 }

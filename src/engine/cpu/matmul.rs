@@ -9,6 +9,7 @@
 use super::live::Listed;
 use super::real::Real;
 use pulp::{MemMask, Simd};
+use std::ops::Range;
 
 /// A matrix in a slice: `rows` × `columns`, with the distances between neighbours.
 #[derive(Clone, Copy)]
@@ -68,6 +69,9 @@ pub enum Finish<'a, T> {
     Gate(&'a [T]),
 }
 
+/// Dropout's multipliers, a matrix of the result's shape, if there are any.
+pub type Times<'a, T> = Option<&'a [T]>;
+
 /// Which part of a product is computed.
 #[derive(Clone, Copy)]
 pub enum Pick<'a> {
@@ -86,7 +90,7 @@ pub fn matmul<T: Real>(
     scale: T,
     (a, a_shape): (&[T], Shape),
     (b, b_shape): (&[T], Shape),
-    finish: Finish<T>,
+    (finish, times): (Finish<T>, Times<T>),
     pick: Pick,
 ) {
     assert!(
@@ -96,8 +100,14 @@ pub fn matmul<T: Real>(
     assert!(c.column_stride == 1 && b_shape.column_stride == 1, "rows that do not lie whole in memory");
     let bias_fits = !matches!(start, Start::Bias(bias) if bias.len() < c.columns);
     let gate_fits = !matches!(finish, Finish::Gate(gate) if !c.fits(gate.len()));
+    let times_fit = times.is_none_or(|times| c.fits(times.len()));
     assert!(
-        c.fits(out.len()) && a_shape.fits(a.len()) && b_shape.fits(b.len()) && bias_fits && gate_fits,
+        c.fits(out.len())
+            && a_shape.fits(a.len())
+            && b_shape.fits(b.len())
+            && bias_fits
+            && gate_fits
+            && times_fit,
         "a matrix reaches past its buffer"
     );
     let picked_fits = match pick {
@@ -106,7 +116,7 @@ pub fn matmul<T: Real>(
         Pick::Sum(listed) => listed.rows().all(|row| row < b_shape.rows),
     };
     assert!(picked_fits, "a row was picked that is not there");
-    T::product(Product { out, c, start, scale, a, a_shape, b, b_shape, finish, pick });
+    T::product(Product { out, c, start, scale, a, a_shape, b, b_shape, finish, times, pick });
 }
 
 /// A product whose shapes have been checked.
@@ -120,6 +130,7 @@ pub struct Product<'a, T> {
     b: &'a [T],
     b_shape: Shape,
     finish: Finish<'a, T>,
+    times: Times<'a, T>,
     pick: Pick<'a>,
 }
 
@@ -162,6 +173,9 @@ pub fn plain_product<T: Real>(p: Product<T>) {
                 }
             }
         }
+        if let Some(times) = p.times {
+            row.iter_mut().zip(&times[at..]).for_each(|(c, &times)| *c *= times);
+        }
     }
 }
 
@@ -178,15 +192,18 @@ impl pulp::WithSimd for Product<'_, f32> {
         // Tiles that fill the registers: 24 of 32, or 8 of 16, hold the result.
         let mut p = self;
         match (S::REGISTER_COUNT >= 32, p.pick) {
-            (true, Pick::All) => p.all_columns::<S, 8, ALL>(simd, 3),
-            (true, Pick::Rows(_)) => p.all_columns::<S, 8, ROWS>(simd, 3),
-            (true, Pick::Sum(_)) => p.all_columns::<S, 8, SUM>(simd, 3),
-            (false, Pick::All) => p.all_columns::<S, 4, ALL>(simd, 2),
-            (false, Pick::Rows(_)) => p.all_columns::<S, 4, ROWS>(simd, 2),
-            (false, Pick::Sum(_)) => p.all_columns::<S, 4, SUM>(simd, 2),
+            (true, Pick::All) => p.all_rows::<S, 8, ALL>(simd, 3),
+            (true, Pick::Rows(_)) => p.all_rows::<S, 8, ROWS>(simd, 3),
+            (true, Pick::Sum(_)) => p.all_rows::<S, 8, SUM>(simd, 3),
+            (false, Pick::All) => p.all_rows::<S, 4, ALL>(simd, 2),
+            (false, Pick::Rows(_)) => p.all_rows::<S, 4, ROWS>(simd, 2),
+            (false, Pick::Sum(_)) => p.all_rows::<S, 4, SUM>(simd, 2),
         }
     }
 }
+
+/// Rows of the result that are finished before the next: they stay in the nearest caches.
+const BLOCK: usize = 64;
 
 /// What is picked, as the compiler knows it.
 const ALL: u8 = 0;
@@ -194,9 +211,37 @@ const ROWS: u8 = 1;
 const SUM: u8 = 2;
 
 impl Product<'_, f32> {
-    /// The result in columns of at most `most` vectors, in tiles of `TALL` rows.
+    /// The result in blocks of rows, each in columns of at most `most` vectors, in tiles of `TALL` rows.
     #[inline(always)]
-    fn all_columns<S: Simd, const TALL: usize, const PICK: u8>(&mut self, simd: S, most: usize) {
+    fn all_rows<S: Simd, const TALL: usize, const PICK: u8>(&mut self, simd: S, most: usize) {
+        let [rows, _] = self.counts();
+        for first in (0..rows).step_by(BLOCK) {
+            let block = first..(first + BLOCK).min(rows);
+            self.all_columns::<S, TALL, PICK>(simd, most, block.clone());
+            self.multiply(block);
+        }
+    }
+
+    /// Dropout, on rows that are still in the caches.
+    #[inline(always)]
+    fn multiply(&mut self, rows: Range<usize>) {
+        let Some(times) = self.times else { return };
+        for row in rows {
+            let row = if let Pick::Rows(listed) = self.pick { listed.at(row) } else { row };
+            let out = &mut self.out[row * self.c.row_stride..][..self.c.columns];
+            for (out, &times) in out.iter_mut().zip(&times[row * self.c.row_stride..]) {
+                *out *= times;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn all_columns<S: Simd, const TALL: usize, const PICK: u8>(
+        &mut self,
+        simd: S,
+        most: usize,
+        rows: Range<usize>,
+    ) {
         let lanes = S::F32_LANES;
         let mut first = 0;
         while first < self.c.columns {
@@ -204,15 +249,16 @@ impl Product<'_, f32> {
             let vectors = left.div_ceil(lanes).min(most);
             let last = (left - (vectors - 1) * lanes).min(lanes);
             let mask = simd.mask_between_m32s(0, last as u32);
+            let at = (first, rows.clone());
             // SAFETY: the columns are within the matrices, and `mask` leaves out what is not.
             unsafe {
                 match (vectors, last == lanes) {
-                    (1, true) => self.column::<S, TALL, PICK, 1, true>(simd, first, mask),
-                    (1, false) => self.column::<S, TALL, PICK, 1, false>(simd, first, mask),
-                    (2, true) => self.column::<S, TALL, PICK, 2, true>(simd, first, mask),
-                    (2, false) => self.column::<S, TALL, PICK, 2, false>(simd, first, mask),
-                    (_, true) => self.column::<S, TALL, PICK, 3, true>(simd, first, mask),
-                    (_, false) => self.column::<S, TALL, PICK, 3, false>(simd, first, mask),
+                    (1, true) => self.column::<S, TALL, PICK, 1, true>(simd, at, mask),
+                    (1, false) => self.column::<S, TALL, PICK, 1, false>(simd, at, mask),
+                    (2, true) => self.column::<S, TALL, PICK, 2, true>(simd, at, mask),
+                    (2, false) => self.column::<S, TALL, PICK, 2, false>(simd, at, mask),
+                    (_, true) => self.column::<S, TALL, PICK, 3, true>(simd, at, mask),
+                    (_, false) => self.column::<S, TALL, PICK, 3, false>(simd, at, mask),
                 }
             }
             first += vectors * lanes;
@@ -221,15 +267,15 @@ impl Product<'_, f32> {
 
     /// # Safety
     /// `VECTORS` vectors from column `first` on must be within the matrices; unless they are `WHOLE`, only
-    /// what `mask` has of the last one.
+    /// what `mask` has of the last one. The rows must be among those that are computed.
     #[inline(always)]
     unsafe fn column<S: Simd, const TALL: usize, const PICK: u8, const VECTORS: usize, const WHOLE: bool>(
         &mut self,
         simd: S,
-        first: usize,
+        (first, rows): (usize, Range<usize>),
         mask: MemMask<S::m32s>,
     ) {
-        let ([rows, _], mut row) = (self.counts(), 0);
+        let (mut row, rows) = (rows.start, rows.end);
         // SAFETY: this function's contract; the rows are within the matrices.
         unsafe {
             while row + TALL <= rows {
@@ -364,13 +410,21 @@ mod tests {
         let (a, b) = ((&a[..], Shape::rows(3, 2, 4).transposed()), (&b[..], Shape::rows(3, 2, 3)));
         let c = Shape::rows(2, 2, 2);
         let mut out = [10.0f64; 4];
-        matmul((&mut out, c), Start::Kept, 2.0, a, b, Finish::Nothing, Pick::All);
+        matmul((&mut out, c), Start::Kept, 2.0, a, b, (Finish::Nothing, None), Pick::All);
         assert_eq!(out, [6.0, 21.0, 6.0, 42.0]);
-        matmul((&mut out, c), Start::Zero, 1.0, a, b, Finish::Nothing, Pick::All);
+        matmul((&mut out, c), Start::Zero, 1.0, a, b, (Finish::Nothing, None), Pick::All);
         assert_eq!(out, [-2.0, 5.5, -2.0, 16.0]);
-        matmul((&mut out, c), Start::Bias(&[1.0, -6.0]), 1.0, a, b, Finish::Relu, Pick::All);
+        matmul((&mut out, c), Start::Bias(&[1.0, -6.0]), 1.0, a, b, (Finish::Relu, None), Pick::All);
         assert_eq!(out, [0.0, 0.0, 0.0, 10.0]);
-        matmul((&mut out, c), Start::Zero, 1.0, a, b, Finish::Gate(&[1.0, 0.0, -1.0, 2.0]), Pick::All);
+        matmul(
+            (&mut out, c),
+            Start::Zero,
+            1.0,
+            a,
+            b,
+            (Finish::Gate(&[1.0, 0.0, -1.0, 2.0]), None),
+            Pick::All,
+        );
         assert_eq!(out, [-2.0, 0.0, 0.0, 16.0]);
     }
 
@@ -387,18 +441,19 @@ mod tests {
                 let b = numbers(k * pitch, 2);
                 let gate = numbers(rows * pitch, 3);
                 let before = numbers(rows * pitch, 4);
+                let times = numbers(rows * pitch, 6);
                 let bias = numbers(columns, 5);
                 let c = Shape::rows(rows, columns, pitch);
                 for transposed in [false, true] {
                     let whole = Shape::rows(rows, k, k);
                     let a_shape = if transposed { Shape::rows(k, rows, rows).transposed() } else { whole };
                     for start in [Start::Zero, Start::Kept, Start::Bias(&bias)] {
-                        for (finish, pick) in [
-                            (Finish::Nothing, Pick::All),
-                            (Finish::Relu, Pick::All),
-                            (Finish::Gate(&gate), Pick::All),
-                            (Finish::Gate(&gate), some_rows.map_or(Pick::All, Pick::Rows)),
-                            (Finish::Relu, some_terms.map_or(Pick::All, Pick::Sum)),
+                        for (finish, times, pick) in [
+                            (Finish::Nothing, None, Pick::All),
+                            (Finish::Relu, Some(&times[..]), Pick::All),
+                            (Finish::Gate(&gate), None, Pick::All),
+                            (Finish::Gate(&gate), Some(&times[..]), some_rows.map_or(Pick::All, Pick::Rows)),
+                            (Finish::Relu, None, some_terms.map_or(Pick::All, Pick::Sum)),
                         ] {
                             let product = |out| Product {
                                 out,
@@ -410,6 +465,7 @@ mod tests {
                                 b: &b,
                                 b_shape: Shape::rows(k, columns, pitch),
                                 finish,
+                                times,
                                 pick,
                             };
                             let (mut got, mut want) = (before.clone(), before.clone());
@@ -431,6 +487,14 @@ mod tests {
     fn matrices_must_be_within_their_buffers() {
         let (a, b) = ([1.0f32; 6], [1.0f32; 5]);
         let (a, b) = ((&a[..], Shape::rows(2, 3, 3)), (&b[..], Shape::rows(3, 2, 2)));
-        matmul((&mut [0.0; 4], Shape::rows(2, 2, 2)), Start::Zero, 1.0, a, b, Finish::Nothing, Pick::All);
+        matmul(
+            (&mut [0.0; 4], Shape::rows(2, 2, 2)),
+            Start::Zero,
+            1.0,
+            a,
+            b,
+            (Finish::Nothing, None),
+            Pick::All,
+        );
     }
 }

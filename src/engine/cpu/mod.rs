@@ -2,9 +2,9 @@
 
 mod adam;
 mod args;
-mod blocks;
 mod embed;
 mod gather;
+mod lanes;
 mod linear;
 mod live;
 mod loss;
@@ -131,9 +131,14 @@ impl<T: Real> CpuProgram<T> {
         }
     }
 
-    /// Runs a range of the plan's calls and returns when they are done. Calls of different lanes
+    /// Runs a range of the plan's calls so many times and returns when they are done. Calls of different lanes
     /// run at the same time; each lane's own run in order.
-    pub fn run(&mut self, range: Range<usize>) {
+    pub fn run(&mut self, range: Range<usize>, times: usize) {
+        // All on rayon's threads: to enter from outside takes longer than to go on there.
+        rayon::scope(|_| (0..times).for_each(|_| self.run_once(range.clone())));
+    }
+
+    fn run_once(&mut self, range: Range<usize>) {
         let buffers = Buffers { plan: &self.plan, storage: &self.storage, arch: pulp::Arch::new() };
         let calls = &self.plan.calls()[range];
         let mut at = 0;
@@ -215,49 +220,49 @@ impl<T: Real> pulp::WithSimd for Twin<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        twin(self.call, self.args);
+    fn with_simd<S: pulp::Simd>(self, simd: S) {
+        twin(simd, self.call, self.args);
     }
 }
 
 #[inline(always)]
-fn twin<T: Real>(call: &Call, args: Args<T>) {
+fn twin<T: Real, S: pulp::Simd>(simd: S, call: &Call, args: Args<T>) {
     macro_rules! twins {
-        ($($id:ident => $twin:path,)*) => {
+        ($($id:ident => $twin:path $(, $set:expr)?;)*) => {
             match call.kernel {
-                $(KernelId::$id => $twin(&Params::from_words(&call.words), args),)*
+                $(KernelId::$id => $twin($($set,)? &Params::from_words(&call.words), args),)*
             }
         };
     }
     twins! {
-        Gather => gather::gather,
-        GatherBytes => gather::gather_bytes,
-        Blur => noise::blur,
-        Noise => noise::noise,
-        Dropout => noise::dropout,
-        RandomMask => noise::random_mask,
-        PartMask => noise::part_mask,
-        Expand => mask::expand,
-        Embed => embed::embed,
-        EmbedSuffix => embed::embed_suffix,
-        EmbedGrad => embed::embed_grad,
-        Linear => linear::linear,
-        Transpose => linear::transpose,
-        LinearGradInput => linear::linear_grad_input,
-        LinearGradWeight => linear::linear_grad_weight,
-        BiasGrad => linear::bias_grad,
-        Live => live::live,
-        Select => select::select,
-        SelectGrad => select::select_grad,
-        Loss => loss::loss,
-        MaskGrad => mask::mask_grad,
-        MaskCarry => mask::mask_carry,
-        Outcome => metrics::outcome,
-        Adam => adam::adam,
-        Average => adam::average,
-        Advance => adam::advance,
-        Greedy => select::greedy,
-        Score => metrics::score,
-        Asked => metrics::asked,
+        Gather => gather::gather;
+        GatherBytes => gather::gather_bytes;
+        Blur => noise::blur;
+        Noise => noise::noise, simd;
+        Dropout => noise::dropout, simd;
+        RandomMask => noise::random_mask;
+        PartMask => noise::part_mask;
+        Expand => mask::expand;
+        Embed => embed::embed;
+        EmbedSuffix => embed::embed_suffix;
+        EmbedGrad => embed::embed_grad;
+        Linear => linear::linear;
+        Transpose => linear::transpose;
+        LinearGradInput => linear::linear_grad_input;
+        LinearGradWeight => linear::linear_grad_weight;
+        BiasGrad => linear::bias_grad;
+        Live => live::live;
+        Loss => loss::loss;
+        MaskGrad => mask::mask_grad;
+        MaskCarry => mask::mask_carry;
+        Outcome => metrics::outcome;
+        Adam => adam::adam;
+        Average => adam::average;
+        Advance => adam::advance;
+        Greedy => select::greedy;
+        Score => metrics::score;
+        Asked => metrics::asked;
+        Select => select::select::<T::Lanes<S>>, T::set(simd);
+        SelectGrad => select::select_grad::<T::Lanes<S>>, T::set(simd);
     }
 }

@@ -5,6 +5,7 @@ use super::real::Real;
 use crate::engine::kernels::{Blur, Dropout, Noise, PartMask, RandomMask};
 use crate::engine::random::{LANES, Source};
 use crate::engine::state::{NEVER, clock, hyper, scalars, stream};
+use pulp::Simd;
 
 fn source(clock: &[u32], stream: u32) -> Source {
     Source::new(clock::seed(clock), stream, clock[clock::STEP])
@@ -31,74 +32,85 @@ pub fn blur<T: Real>(p: &Blur, mut args: Args<T>) {
 
 /// Sixteen blocks at a time, counted through all rows of the tape.
 #[inline(always)]
-pub fn noise<T: Real>(p: &Noise, mut args: Args<T>) {
+pub fn noise<T: Real, S: Simd>(simd: S, p: &Noise, mut args: Args<T>) {
     let (clock, gumbel) = (args.words(), args.reals_mut());
     let source = source(clock, stream::GUMBEL);
     let (pitch, actions) = (p.pitch as usize, p.actions as usize);
     let blocks = pitch / 4;
     if blocks >= LANES {
-        wide_noise(p, source, gumbel);
+        wide_noise(simd, p, source, gumbel);
         return;
     }
     let total = (p.rows * p.steps) as usize * blocks;
-    let mut place = [(0, 0); LANES];
+    // Of the next block: its instance's place in the micro-batch, its step, itself, and where its first number goes.
+    let ([mut row, mut t, mut block], mut at) = ([0; 3], 0);
     for start in (0..total).step_by(LANES) {
-        let mut counters = [[0; LANES]; 3];
-        for (lane, place) in place.iter_mut().enumerate() {
-            let (tape_row, block) = ((start + lane) / blocks, (start + lane) % blocks);
-            *place = (tape_row, block);
-            counters[0][lane] = p.first + tape_row as u32 % p.rows;
-            counters[1][lane] = tape_row as u32 / p.rows;
-            counters[2][lane] = block as u32;
+        let (mut counters, mut place) = ([[0; LANES]; 3], [0; LANES]);
+        for lane in 0..LANES {
+            (counters[0][lane], counters[1][lane], counters[2][lane]) = (p.first + row, t, block);
+            place[lane] = at + block as usize;
+            block += 1;
+            if block as usize == blocks {
+                (row, block, at) = (row + 1, 0, at + pitch);
+            }
+            if row == p.rows {
+                (row, t) = (0, t + 1);
+            }
         }
-        let bits = source.lanes(counters);
+        let bits = source.lanes(simd, counters);
         for (word, bits) in bits.iter().enumerate() {
-            let mut values = [T::ZERO; LANES];
-            for (value, &bits) in values.iter_mut().zip(bits) {
-                *value = gumbel_of(bits);
-            }
-            for (&(tape_row, block), &value) in place.iter().zip(&values).take(total - start) {
-                let action = word * blocks + block;
-                gumbel[tape_row * pitch + action] = if action < actions { value } else { T::ZERO };
+            for (&at, value) in place.iter().zip(gumbels::<T>(bits)).take(total - start) {
+                gumbel[at + word * blocks] = value;
             }
         }
+    }
+    for row in gumbel.chunks_exact_mut(pitch).take((p.rows * p.steps) as usize) {
+        row[actions..].fill(T::ZERO);
     }
 }
 
 /// The same, where a row has enough blocks of its own.
 #[inline(always)]
-fn wide_noise<T: Real>(p: &Noise, source: Source, gumbel: &mut [T]) {
+fn wide_noise<T: Real, S: Simd>(simd: S, p: &Noise, source: Source, gumbel: &mut [T]) {
     let (pitch, actions) = (p.pitch as usize, p.actions as usize);
     let blocks = pitch / 4;
-    for (tape_row, row) in gumbel.chunks_exact_mut(pitch).take((p.rows * p.steps) as usize).enumerate() {
+    for tape_row in 0..(p.rows * p.steps) as usize {
         let (t, instance) = (tape_row as u32 / p.rows, p.first + tape_row as u32 % p.rows);
         for start in (0..blocks).step_by(LANES) {
-            let bits = bits_from(source, [instance, t, start as u32]);
+            let bits = bits_from(simd, source, [instance, t, start as u32]);
             for (word, bits) in bits.iter().enumerate() {
-                let mut values = [T::ZERO; LANES];
-                for (value, &bits) in values.iter_mut().zip(bits) {
-                    *value = gumbel_of(bits);
-                }
-                let live = LANES.min(blocks - start);
-                row[word * blocks + start..][..live].copy_from_slice(&values[..live]);
+                put(&mut gumbel[tape_row * pitch + word * blocks..][start..blocks], gumbels(bits));
             }
         }
-        row[actions..].fill(T::ZERO);
+        gumbel[tape_row * pitch..][actions..pitch].fill(T::ZERO);
     }
 }
 
 /// Bits of an instance at a step, for as many blocks as there are lanes, from one on.
 #[inline(always)]
-fn bits_from(source: Source, [instance, t, start]: [u32; 3]) -> [[u32; LANES]; 4] {
+fn bits_from<S: Simd>(simd: S, source: Source, [instance, t, start]: [u32; 3]) -> [[u32; LANES]; 4] {
     let mut block = [0; LANES];
     block.iter_mut().zip(start..).for_each(|(block, index)| *block = index);
-    source.lanes([[instance; LANES], [t; LANES], block])
+    source.lanes(simd, [[instance; LANES], [t; LANES], block])
+}
+
+/// Writes as many as there is room for.
+#[inline(always)]
+fn put<T: Copy>(to: &mut [T], values: [T; LANES]) {
+    match to.first_chunk_mut() {
+        Some(to) => *to = values,
+        None => to.copy_from_slice(&values[..to.len()]),
+    }
 }
 
 /// Gumbel(0, 1) from random bits.
 #[inline(always)]
-fn gumbel_of<T: Real>(bits: u32) -> T {
-    -(-unit_real::<T>(bits).ln()).ln()
+fn gumbels<T: Real>(bits: &[u32; LANES]) -> [T; LANES] {
+    let mut values = [T::ZERO; LANES];
+    for (value, &bits) in values.iter_mut().zip(bits) {
+        *value = -(-unit_real::<T>(bits).ln()).ln();
+    }
+    values
 }
 
 /// [`unit`](crate::engine::random::unit) in the engine's precision, in which it is exact.
@@ -108,23 +120,26 @@ fn unit_real<T: Real>(bits: u32) -> T {
 }
 
 #[inline(always)]
-pub fn dropout<T: Real>(p: &Dropout, mut args: Args<T>) {
+pub fn dropout<T: Real, S: Simd>(simd: S, p: &Dropout, mut args: Args<T>) {
     let (clock, multiplier) = (args.words(), args.reals_mut());
     let source = source(clock, p.stream);
     let pitch = p.pitch as usize;
     let blocks = pitch.div_ceil(8);
     let keep = T::of(65536.0) / T::count(65536 - p.threshold);
-    for (tape_row, row) in multiplier.chunks_exact_mut(pitch).take((p.rows * p.steps) as usize).enumerate() {
+    for tape_row in 0..(p.rows * p.steps) as usize {
         let (t, instance) = (tape_row as u32 / p.rows, p.first + tape_row as u32 % p.rows);
         for start in (0..blocks).step_by(LANES) {
-            let bits = bits_from(source, [instance, t, start as u32]);
+            let bits = bits_from(simd, source, [instance, t, start as u32]);
             for draw in 0..8 {
-                let at = draw * blocks + start;
-                let live = LANES.min(blocks - start).min(pitch.saturating_sub(at));
-                let shift = 16 * (draw % 2);
-                for (value, bits) in row[at.min(pitch)..][..live].iter_mut().zip(&bits[draw / 2]) {
+                let len = blocks.min(pitch.saturating_sub(draw * blocks));
+                if start >= len {
+                    continue;
+                }
+                let (shift, mut values) = (16 * (draw % 2), [T::ZERO; LANES]);
+                for (value, bits) in values.iter_mut().zip(&bits[draw / 2]) {
                     *value = if bits >> shift & 0xffff >= p.threshold { keep } else { T::ZERO };
                 }
+                put(&mut multiplier[tape_row * pitch + draw * blocks..][start..len], values);
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The CPU engine's real numbers: f32 to train with, f64 to check gradients with.
 
+use super::lanes::{Lanes, Vector};
 use super::matmul::{Product, plain_product, vector_product};
+use pulp::Simd;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -38,10 +40,7 @@ pub trait Real:
     /// Rounds an f64.
     fn of(value: f64) -> Self;
     /// A count as a real.
-    #[inline(always)]
-    fn count(value: u32) -> Self {
-        Self::of(f64::from(value))
-    }
+    fn count(value: u32) -> Self;
     /// eˣ.
     fn exp(self) -> Self;
     /// Natural logarithm.
@@ -50,6 +49,12 @@ pub trait Real:
     fn sqrt(self) -> Self;
     /// Neither infinite nor NaN.
     fn is_finite(self) -> bool;
+    /// A whole number that is not negative, as an index.
+    fn index(self) -> usize;
+    /// Some of them at once, for an instruction set.
+    type Lanes<S: Simd>: Lanes<Real = Self>;
+    /// The instruction set as they want it.
+    fn set<S: Simd>(simd: S) -> <Self::Lanes<S> as Lanes>::Set;
     /// A matrix product.
     fn product(product: Product<Self>);
 
@@ -77,7 +82,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($type:ident, $floor:literal, $tiny:literal, $exp:path, $ln:path, $product:path) => {
+    ($type:ident, $floor:literal, $tiny:literal, $exp:path, $ln:path, $product:path, $lanes:ty, $set:expr) => {
         impl Real for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -86,6 +91,10 @@ macro_rules! real {
             const TINY: Self = $tiny;
             #[inline(always)]
             fn of(value: f64) -> Self {
+                value as $type
+            }
+            #[inline(always)]
+            fn count(value: u32) -> Self {
                 value as $type
             }
             #[inline(always)]
@@ -104,6 +113,15 @@ macro_rules! real {
             fn is_finite(self) -> bool {
                 $type::is_finite(self)
             }
+            #[inline(always)]
+            fn index(self) -> usize {
+                self as usize
+            }
+            type Lanes<S: Simd> = $lanes;
+            #[inline(always)]
+            fn set<S: Simd>(simd: S) -> <Self::Lanes<S> as Lanes>::Set {
+                $set(simd)
+            }
             fn product(product: Product<Self>) {
                 $product(product);
             }
@@ -111,8 +129,8 @@ macro_rules! real {
     };
 }
 
-real!(f32, -87.0, 1e-18, exp_f32, ln_f32, vector_product);
-real!(f64, -700.0, 0.0, f64::exp, f64::ln, plain_product);
+real!(f32, -87.0, 1e-18, exp_f32, ln_f32, vector_product, Vector<S>, |simd| simd);
+real!(f64, -700.0, 0.0, f64::exp, f64::ln, plain_product, f64, |_| ());
 
 /// eˣ for x in −87 … 88 without a branch or a call, so that loops over it become vector code:
 /// x = n ln 2 + r with n whole, eʳ by a polynomial (Cephes), times 2ⁿ by its bits.

@@ -1,116 +1,154 @@
 //! Twins of `select.wgsl`, `select_grad.wgsl` and `greedy.wgsl`. The maths is beside the shaders.
 
 use super::args::Args;
-use super::blocks::{WIDTH, largest, load, starts, store, total};
+use super::lanes::{Lanes, parts};
 use super::live::{still_asks, twins_of};
 use super::real::Real;
 use crate::engine::kernels::{Greedy, Select, SelectGrad};
 use crate::engine::state::{NEVER, hyper, losses, scalars};
+use std::ops::Range;
 
-/// The largest unblocked z/τh, that of the stop included. Temperatures are given as their reciprocals here:
-/// a product is several times as fast as a quotient.
+/// Part of a row, with zeros beyond its end. (A closure would not always be inlined, and so not be vector code.)
 #[inline(always)]
-fn top_logit<T: Real>(z: &[T], cool_hard: T) -> T {
-    let features = z.len() - 1;
-    let mut top = [T::BLOCKED; WIDTH];
-    for at in starts(features) {
-        for (top, z) in top.iter_mut().zip(load(&z[..features], at, T::BLOCKED)) {
-            let scaled = if z.is_blocked() { T::BLOCKED } else { z * cool_hard };
-            *top = scaled.larger(*top);
-        }
-    }
-    largest(top).larger(z[features] * cool_hard)
+fn part_of<V: Lanes>(set: V::Set, row: &[V::Real], part: &Range<usize>) -> V {
+    V::load(set, &row[part.clone()], V::Real::ZERO)
 }
 
 /// A softmax over what can be done.
 struct Softmax<T> {
-    /// Σ exp(z − top) over the features, top the largest of all; and the stop's share of it.
+    /// Σ exp(z/τh − top) over the features, top the largest of all; the stop's share of it; and ln of both.
     features: T,
     stop: T,
+    log_mass: T,
     entropy: T,
 }
 
 impl<T: Real> Softmax<T> {
     /// H = −Σ p ln p with ln p = z − top − ln M is ln M − Σ e (z − top)/M: two terms that are not negative.
+    /// Temperatures are given as their reciprocals here: a product is several times as fast as a quotient.
     #[inline(always)]
-    fn new(z: &[T], cool_hard: T) -> Self {
-        let features = z.len() - 1;
-        let top = top_logit(z, cool_hard);
-        let (mut mass, mut lean) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
-        for at in starts(features) {
-            let z = load(&z[..features], at, T::BLOCKED);
-            for lane in 0..WIDTH {
-                let below = z[lane] * cool_hard - top;
-                let e = below.exp_down();
-                mass[lane] += e;
-                lean[lane] += e * below;
-            }
+    fn new<V: Lanes<Real = T>>(set: V::Set, z: &[T], cool_hard: T, top: T) -> Self {
+        let (features, splat) = (z.len() - 1, |value| V::splat(set, value));
+        let (mut mass, mut lean) = (splat(T::ZERO), splat(T::ZERO));
+        for part in parts::<V>(features) {
+            let below = V::load(set, &z[part], T::BLOCKED) * splat(cool_hard) - splat(top);
+            let e = below.exp_down();
+            mass = mass + e;
+            lean = lean + e * below;
         }
         let below = z[features] * cool_hard - top;
-        let (stop, mass) = (below.exp_down(), total(mass));
-        let whole = mass + stop;
-        let entropy = whole.ln() - (total(lean) + stop * below) / whole;
-        Self { features: mass, stop, entropy }
+        let (stop, features) = (below.exp_down(), mass.total());
+        let whole = features + stop;
+        let log_mass = whole.ln();
+        let entropy = log_mass - (lean.total() + stop * below) / whole;
+        Self { features, stop, log_mass, entropy }
     }
 }
 
 /// From u to exp(u − top), and their sum.
 #[inline(always)]
-fn exp_below<T: Real>(u: &mut [T], top: T) -> T {
-    let mut mass = [T::ZERO; WIDTH];
-    for at in starts(u.len()) {
-        let mut block = load(u, at, T::BLOCKED);
-        for lane in 0..WIDTH {
-            block[lane] = (block[lane] - top).exp_down();
-            mass[lane] += block[lane];
-        }
-        store(u, at, &block);
+fn exp_below<V: Lanes>(set: V::Set, u: &mut [V::Real], top: V::Real) -> V::Real {
+    let mut mass = V::splat(set, V::Real::ZERO);
+    for part in parts::<V>(u.len()) {
+        let e = (V::load(set, &u[part.clone()], V::Real::BLOCKED) - V::splat(set, top)).exp_down();
+        mass = mass + e;
+        e.store(&mut u[part]);
     }
-    total(mass)
+    mass.total()
 }
 
 /// From exp(u − top) to r̃, and m̃ one step on; gives Σ r̃ c.
 #[inline(always)]
-fn relax_mask<T: Real>(chance: &mut [T], mass: T, mask: &[T], mask_next: &mut [T], costs: &[T]) -> T {
-    let (mut price, share) = ([T::ZERO; WIDTH], T::ONE / mass);
-    for at in starts(chance.len()) {
-        let (mut r, mask) = (load(chance, at, T::ZERO), load(mask, at, T::ZERO));
-        let (costs, mut mask_after) = (load(costs, at, T::ZERO), [T::ZERO; WIDTH]);
-        for lane in 0..WIDTH {
-            r[lane] = (r[lane] * share).flush();
-            mask_after[lane] = mask[lane] + (T::ONE - mask[lane]) * r[lane];
-            price[lane] += r[lane] * costs[lane];
-        }
-        store(chance, at, &r);
-        store(mask_next, at, &mask_after);
+fn relax_mask<V: Lanes>(
+    set: V::Set,
+    chance: &mut [V::Real],
+    mass: V::Real,
+    [mask, costs]: [&[V::Real]; 2],
+    mask_next: &mut [V::Real],
+) -> V::Real {
+    let splat = |value| V::splat(set, value);
+    let (mut price, one, share) = (splat(V::Real::ZERO), splat(V::Real::ONE), splat(V::Real::ONE / mass));
+    for part in parts::<V>(chance.len()) {
+        let r = (part_of::<V>(set, chance, &part) * share).flush();
+        let soft = part_of::<V>(set, mask, &part);
+        price = price + r * part_of(set, costs, &part);
+        r.store(&mut chance[part.clone()]);
+        (soft + (one - soft) * r).store(&mut mask_next[part]);
     }
-    total(price)
+    price.total()
+}
+
+/// The largest z/τh and the largest u of the features, and whose it is.
+struct Tops<T> {
+    z: T,
+    u: T,
+    chosen: usize,
+}
+
+impl<T: Real> Tops<T> {
+    /// Blocks what has been acquired in z, and writes u if there is room for it.
+    #[inline(always)]
+    fn find<V: Lanes<Real = T>>(
+        set: V::Set,
+        z: &mut [T],
+        (noise, when): (&[T], &[u32]),
+        [cool_hard, cool_soft]: [T; 2],
+        mut u_to: Option<&mut [T]>,
+    ) -> Self {
+        let (splat, blocked) = (|value| V::splat(set, value), V::splat(set, T::BLOCKED));
+        let (mut top_z, mut top_u, mut whose) = (blocked, blocked, splat(T::of(f64::INFINITY)));
+        let mut index = V::indices(set);
+        for part in parts::<V>(when.len()) {
+            let open = V::open(set, &when[part.clone()]);
+            let raw = part_of::<V>(set, z, &part);
+            raw.where_or(open, blocked).store(&mut z[part.clone()]);
+            let scaled = raw * splat(cool_hard);
+            top_z = scaled.where_or(open, blocked).larger(top_z);
+            let noise = part_of::<V>(set, noise, &part);
+            let u = ((scaled + noise) * splat(cool_soft)).where_or(open, blocked);
+            let better = u.above(top_u);
+            top_u = u.where_or(better, top_u);
+            whose = index.where_or(better, whose);
+            index = index + splat(T::count(V::WIDTH as u32));
+            if let Some(to) = &mut u_to {
+                u.store(&mut to[part]);
+            }
+        }
+        let u = top_u.largest();
+        // Of equal ones the first, as on the GPU.
+        let first = splat(T::of(f64::INFINITY)).where_or(splat(u).above(top_u), whose).smallest();
+        // Logits that are no numbers leave nothing to choose by: the first that is open, then.
+        let first_open = || when.iter().position(|&at| at == NEVER).unwrap_or(0);
+        let chosen = if first.is_finite() { first.index() } else { first_open() };
+        Self { z: top_z.largest(), u, chosen }
+    }
 }
 
 #[inline(always)]
-pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
+pub fn select<V: Lanes>(set: V::Set, p: &Select, mut args: Args<V::Real>) {
     let (logits, gumbel, when) = (args.reals_mut(), args.reals(), args.words_mut());
     let (relax, path, tape) = (args.reals_mut(), args.words_mut(), args.reals_mut());
     let (costs, hyper) = (args.reals(), args.reals());
-    let (cool_hard, cool_soft) = (T::ONE / hyper[hyper::TAU_HARD], T::ONE / hyper[hyper::TAU_SOFT]);
+    let (zero, one) = (V::Real::ZERO, V::Real::ONE);
+    let (cool_hard, cool_soft) = (one / hyper[hyper::TAU_HARD], one / hyper[hyper::TAU_SOFT]);
     let (rows, features, step) = (p.rows as usize, p.features as usize, p.step as usize);
     let (pitch, relax_pitch) = (p.logit_pitch as usize, p.relax_pitch as usize);
     let costs = &costs[..features];
     // How much the predictor cares for a row where so much mass stops.
-    let whole = T::ONE - hyper[hyper::PARTS];
-    let even = whole * (T::ONE - hyper[hyper::FOCUS]);
-    let focus = whole * hyper[hyper::FOCUS] * T::count(p.steps + 1);
-    let weight_of = |mass: T| even + focus * mass;
+    let whole = one - hyper[hyper::PARTS];
+    let even = whole * (one - hyper[hyper::FOCUS]);
+    let focus = whole * hyper[hyper::FOCUS] * V::Real::count(p.steps + 1);
+    let weight_of = |mass: V::Real| even + focus * mass;
     for row in 0..rows {
         let tape_row = step * rows + row;
         if p.relaxed == 0 && !still_asks(tape, hyper, step, rows, row) {
             let (now, then) = tape[tape_row * scalars::LEN..].split_at_mut(rows * scalars::LEN);
-            now[scalars::HALT] = T::ONE;
-            now[scalars::GO] = T::ZERO;
-            now[scalars::ENTROPY] = T::ZERO;
-            now[scalars::PRICE] = T::ZERO;
+            now[scalars::HALT] = one;
+            now[scalars::GO] = zero;
+            now[scalars::ENTROPY] = zero;
+            now[scalars::PRICE] = zero;
             now[scalars::WEIGHT] = weight_of(now[scalars::SURVIVAL]);
-            then[scalars::SURVIVAL] = T::ZERO;
+            then[scalars::SURVIVAL] = zero;
             path[tape_row] = p.features;
             continue;
         }
@@ -124,58 +162,39 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
             (&mut mask[..features], &mut chance[..features], &mut then[..features]);
         if step == 0 {
             seen.fill(NEVER);
-            mask.fill(T::ZERO);
+            mask.fill(zero);
         }
 
-        // Block, and find the largest u and where it is; u for a while where r̃ will be.
-        let (mut top_u, mut whose) = ([T::BLOCKED; WIDTH], [NEVER; WIDTH]);
-        for at in starts(features) {
-            let (mut z_block, noise) =
-                (load(&z[..features], at, T::BLOCKED), load(&noise[..features], at, T::ZERO));
-            let (seen, mut u) = (load(seen, at, 0), [T::BLOCKED; WIDTH]);
-            for lane in 0..WIDTH {
-                let open = seen[lane] == NEVER;
-                z_block[lane] = if open { z_block[lane] } else { T::BLOCKED };
-                u[lane] =
-                    if open { (z_block[lane] * cool_hard + noise[lane]) * cool_soft } else { T::BLOCKED };
-                let better = u[lane] > top_u[lane];
-                top_u[lane] = if better { u[lane] } else { top_u[lane] };
-                whose[lane] = if better { at as u32 + lane as u32 } else { whose[lane] };
-            }
-            store(&mut z[..features], at, &z_block);
-            if p.relaxed != 0 {
-                store(chance, at, &u);
-            }
-        }
-        let top = largest(top_u);
-        let chosen = whose.iter().zip(&top_u).filter(|&(_, &u)| u == top).map(|(&i, _)| i).min();
-        // Logits that are no numbers leave nothing to choose by: the first that is open, then.
-        let first_open = || seen.iter().position(|&at| at == NEVER).unwrap_or(0);
-        let chosen = chosen.filter(|&i| i != NEVER).map_or_else(first_open, |i| i as usize);
-        let top_u = top;
-        let softmax = Softmax::new(z, cool_hard);
+        // u for a while where r̃ will be.
+        let u_to = (p.relaxed != 0).then_some(&mut *chance);
+        let tops = Tops::find::<V>(set, z, (noise, seen), [cool_hard, cool_soft], u_to);
+        let (chosen, stop) = (tops.chosen, z[features]);
+        let top_z = tops.z.larger(stop * cool_hard);
+        let softmax = Softmax::new::<V>(set, z, cool_hard, top_z);
 
-        let (mut mass_r, mut price) = (T::ONE, T::ZERO);
+        let (mut mass_r, mut price) = (one, zero);
         if p.relaxed != 0 {
-            mass_r = exp_below(chance, top_u);
-            price = relax_mask(chance, mass_r, mask, mask_next, costs);
+            mass_r = exp_below::<V>(set, chance, tops.u);
+            price = relax_mask::<V>(set, chance, mass_r, [mask, costs], mask_next);
         }
 
-        let (stop_mass, features_mass) = if hyper[hyper::EXACT_STOP] > T::ZERO {
+        let (stop_mass, features_mass) = if hyper[hyper::EXACT_STOP] > zero {
             (softmax.stop, softmax.features)
         } else {
-            let u_stop = (z[features] * cool_hard + noise[features]) * cool_soft;
-            let top = u_stop.larger(top_u);
-            ((u_stop - top).exp_down(), (top_u - top).exp_down() * mass_r)
+            let u_stop = (stop * cool_hard + noise[features]) * cool_soft;
+            let top = u_stop.larger(tops.u);
+            ((u_stop - top).exp_down(), (tops.u - top).exp_down() * mass_r)
         };
         let (hazard, mass) = (hyper[hyper::HAZARD], features_mass + stop_mass);
-        let go = (T::ONE - hazard) * (features_mass / mass);
+        let go = (one - hazard) * (features_mass / mass);
         let (now, then) = tape[tape_row * scalars::LEN..].split_at_mut(rows * scalars::LEN);
-        let survival = if step == 0 { T::ONE } else { now[scalars::SURVIVAL] };
+        let survival = if step == 0 { one } else { now[scalars::SURVIVAL] };
         now[scalars::SURVIVAL] = survival;
-        now[scalars::HALT] = hazard + (T::ONE - hazard) * (stop_mass / mass);
+        now[scalars::HALT] = hazard + (one - hazard) * (stop_mass / mass);
         now[scalars::GO] = go;
         now[scalars::ENTROPY] = softmax.entropy;
+        now[scalars::TOP] = top_z;
+        now[scalars::LOG_MASS] = softmax.log_mass;
         now[scalars::PRICE] = if p.soft != 0 { price } else { costs[chosen] };
         then[scalars::SURVIVAL] = (survival * go).flush();
         now[scalars::WEIGHT] = weight_of(survival * now[scalars::HALT]);
@@ -185,20 +204,34 @@ pub fn select<T: Real>(p: &Select, mut args: Args<T>) {
     }
 }
 
+/// dr̃ = s α g c + (1 − m̃) ⊙ M of some features, with s α g as `spent`.
 #[inline(always)]
-pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
+fn chance_grad<V: Lanes>(
+    set: V::Set,
+    spent: V,
+    [costs, mask, from_mask]: [&[V::Real]; 3],
+    part: &Range<usize>,
+) -> V {
+    let unseen = V::splat(set, V::Real::ONE) - part_of(set, mask, part);
+    spent * part_of(set, costs, part) + unseen * part_of(set, from_mask, part)
+}
+
+#[inline(always)]
+pub fn select_grad<V: Lanes>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
     let (logits, relax, mask_grad) = (args.reals_mut(), args.reals(), args.reals());
     let (tape, losses, costs, hyper) = (args.reals_mut(), args.reals(), args.reals(), args.reals());
     let path = args.words();
+    let (zero, one) = (V::Real::ZERO, V::Real::ONE);
     let (alpha, lambda) = (hyper[hyper::ALPHA], hyper[hyper::LAMBDA]);
-    let (cool_hard, cool_soft) = (T::ONE / hyper[hyper::TAU_HARD], T::ONE / hyper[hyper::TAU_SOFT]);
+    let (cool_hard, cool_soft) = (one / hyper[hyper::TAU_HARD], one / hyper[hyper::TAU_SOFT]);
     let (hazard, score) = (hyper[hyper::HAZARD], hyper[hyper::SCORE]);
-    let exact = hyper[hyper::EXACT_STOP] > T::ZERO;
-    let relaxed = if p.relaxed != 0 { (T::ONE - score) * cool_soft } else { T::ZERO };
+    let exact = hyper[hyper::EXACT_STOP] > zero;
+    let relaxed = if p.relaxed != 0 { (one - score) * cool_soft } else { zero };
     let (rows, features) = (p.rows as usize, p.features as usize);
     let (pitch, relax_pitch) = (p.logit_pitch as usize, p.relax_pitch as usize);
     let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::LOSS];
     let costs = &costs[..features];
+    let splat = |value| V::splat(set, value);
     for row in 0..rows {
         let tape_row = p.step as usize * rows + row;
         if p.relaxed == 0 && !still_asks(tape, hyper, p.step as usize, rows, row) {
@@ -210,7 +243,7 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
         let chance = &relax[tape_row * 2 * relax_pitch + relax_pitch..][..features];
         let from_mask = &mask_grad[row * relax_pitch..][..features];
         // What an instance's rollout pays from this step on, if it goes on here.
-        let ahead = |tape: &[T], row: usize| {
+        let ahead = |tape: &[V::Real], row: usize| {
             let (at, next) = (p.step as usize * rows + row, (p.step as usize + 1) * rows + row);
             let last = p.step + 1 == p.steps;
             let value = if last { loss_at(next) } else { tape[next * scalars::LEN + scalars::VALUE] };
@@ -220,74 +253,55 @@ pub fn select_grad<T: Real>(p: &SelectGrad, mut args: Args<T>) {
         let now = &tape[tape_row * scalars::LEN..][..scalars::LEN];
         let (survival, halt, go) = (now[scalars::SURVIVAL], now[scalars::HALT], now[scalars::GO]);
         let (entropy, price, loss) = (now[scalars::ENTROPY], now[scalars::PRICE], loss_at(tape_row));
+        let (top, log_mass) = (now[scalars::TOP], now[scalars::LOG_MASS]);
         let dq = survival * (loss - alpha * price - value_next);
-        let advantage = if score > T::ZERO {
+        let advantage = if score > zero {
             let twins = twins_of(row, rows, hyper[hyper::TWINS]);
             let others = twins.clone().filter(|&twin| twin != row);
-            let mean = others.map(|twin| ahead(tape, twin).0).sum::<T>() / T::count(twins.len() as u32 - 1);
-            if twins.len() > 1 { score * survival * go * (paid - mean) } else { T::ZERO }
+            let count = V::Real::count(twins.len() as u32 - 1);
+            let mean = others.map(|twin| ahead(tape, twin).0).sum::<V::Real>() / count;
+            if twins.len() > 1 { score * survival * go * (paid - mean) } else { zero }
         } else {
-            T::ZERO
+            zero
         };
         let chosen = path[tape_row] as usize;
 
-        let top = top_logit(z, cool_hard);
-        let spent = survival * alpha * go;
-        let (mut mass, mut pull) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
-        for at in starts(features) {
-            let z = load(&z[..features], at, T::BLOCKED);
-            for lane in 0..WIDTH {
-                mass[lane] += (z[lane] * cool_hard - top).exp_down();
-            }
-            if relaxed > T::ZERO {
-                let (r, mask) = (load(chance, at, T::ZERO), load(mask, at, T::ZERO));
-                let (costs, back) = (load(costs, at, T::ZERO), load(from_mask, at, T::ZERO));
-                for lane in 0..WIDTH {
-                    pull[lane] += r[lane] * (spent * costs[lane] + (T::ONE - mask[lane]) * back[lane]);
-                }
+        let spent = splat(survival * alpha * go);
+        let mut pull = splat(zero);
+        if relaxed > zero {
+            for part in parts::<V>(features) {
+                let dr = chance_grad::<V>(set, spent, [costs, mask, from_mask], &part);
+                pull = pull + part_of::<V>(set, chance, &part) * dr;
             }
         }
-        let stop_below = z[features] * cool_hard - top;
-        let mass = total(mass) + stop_below.exp_down();
-        let (log_mass, pull) = (mass.ln(), total(pull));
-        let stopping = (stop_below - log_mass).exp_down();
-        let push = hyper[hyper::GUARD] * survival * (stopping - T::of(0.5));
-        let keep = T::ONE - hazard;
+        let pull = pull.total();
+        let log_p_stop = z[features] * cool_hard - top - log_mass;
+        let stopping = log_p_stop.exp_down();
+        let push = hyper[hyper::GUARD] * survival * (stopping - V::Real::of(0.5));
+        let keep = one - hazard;
         let (turn, going) = if exact {
             (stopping * go * dq, go / keep)
         } else {
-            ((halt - hazard) * go / keep * cool_soft * dq, T::ONE - stopping)
+            ((halt - hazard) * go / keep * cool_soft * dq, one - stopping)
         };
-        let per_going = T::ONE / going.larger(T::of(1e-6));
-        let (along_share, along_chance) = if exact { (turn, T::ZERO) } else { (T::ZERO, turn) };
+        let per_going = one / going.larger(V::Real::of(1e-6));
+        let (along_share, along_chance) = if exact { (turn, zero) } else { (zero, turn) };
         let (bonus, by_share) = (lambda * survival, (along_share + advantage + push) * per_going);
-        for at in starts(features) {
-            let mut z_block = load(&z[..features], at, T::BLOCKED);
-            let mut dz = [T::ZERO; WIDTH];
-            for lane in 0..WIDTH {
-                let log_p = z_block[lane] * cool_hard - top - log_mass;
-                let p = log_p.exp_down();
-                // Where p is zero, ln p may be anything.
-                dz[lane] = p * (bonus * (log_p + entropy) - by_share);
+        for part in parts::<V>(features) {
+            let raw = V::load(set, &z[part.clone()], V::Real::BLOCKED);
+            let log_p = raw * splat(cool_hard) - splat(top) - splat(log_mass);
+            // Where p is zero, ln p may be anything.
+            let mut dz = log_p.exp_down() * (splat(bonus) * (log_p + splat(entropy)) - splat(by_share));
+            if along_chance != zero || relaxed > zero {
+                let dr = chance_grad::<V>(set, spent, [costs, mask, from_mask], &part);
+                let r = part_of::<V>(set, chance, &part);
+                dz = dz + r * (splat(relaxed) * (dr - splat(pull)) - splat(along_chance));
             }
-            if along_chance != T::ZERO || relaxed > T::ZERO {
-                let (r, mask) = (load(chance, at, T::ZERO), load(mask, at, T::ZERO));
-                let (costs, back) = (load(costs, at, T::ZERO), load(from_mask, at, T::ZERO));
-                for lane in 0..WIDTH {
-                    let dr = spent * costs[lane] + (T::ONE - mask[lane]) * back[lane];
-                    dz[lane] += r[lane] * (relaxed * (dr - pull) - along_chance);
-                }
-            }
-            for lane in 0..WIDTH {
-                let open = !z_block[lane].is_blocked();
-                let dz = (dz[lane] * cool_hard).flush();
-                z_block[lane] = if open { dz } else { T::ZERO };
-            }
-            store(&mut z[..features], at, &z_block);
+            let open = raw.above(splat(V::Real::BLOCKED * V::Real::of(0.1)));
+            (dz * splat(cool_hard)).flush().where_or(open, splat(zero)).store(&mut z[part]);
         }
         z[chosen] = (z[chosen] + advantage * cool_hard).flush();
-        let log_p = stop_below - log_mass;
-        let dz = bonus * stopping * (log_p + entropy) + turn + push;
+        let dz = bonus * stopping * (log_p_stop + entropy) + turn + push;
         z[features] = (dz * cool_hard).flush();
         tape[tape_row * scalars::LEN + scalars::VALUE] =
             alpha * go * price + halt * loss - hyper[hyper::LURE] * lambda * entropy + go * value_next;

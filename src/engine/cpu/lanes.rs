@@ -1,0 +1,315 @@
+//! A few neighbouring numbers of a row at once: vectors of the best instruction set for f32, one number for f64.
+//!
+//! Loops over fixed-size arrays would be simpler, but what compilers make of them depends on their surroundings:
+//! sums and maxima ended up in memory, which cost `select` more than half of its time.
+
+use super::real::Real;
+use crate::engine::state::NEVER;
+use pulp::Simd;
+use std::ops::{Add, Mul, Sub};
+
+/// Some numbers of type `Real`, all treated alike.
+pub trait Lanes: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+    /// What they are.
+    type Real: Real;
+    /// The instructions they are worked on with.
+    type Set: Copy;
+    /// A yes or no for each.
+    type Mask: Copy;
+    /// How many there are.
+    const WIDTH: usize;
+
+    /// The same number everywhere.
+    fn splat(set: Self::Set, value: Self::Real) -> Self;
+    /// 0, 1, 2, …
+    fn indices(set: Self::Set) -> Self;
+    /// The first numbers of a slice, with `pad` beyond its end.
+    fn load(set: Self::Set, from: &[Self::Real], pad: Self::Real) -> Self;
+    /// Writes as many as there is room for.
+    fn store(self, to: &mut [Self::Real]);
+    /// Which of some features have not been acquired; those beyond the slice's end have.
+    fn open(set: Self::Set, when: &[u32]) -> Self::Mask;
+    /// Where these are larger than others.
+    fn above(self, other: Self) -> Self::Mask;
+    /// These where the mask says so, others elsewhere.
+    fn where_or(self, mask: Self::Mask, other: Self) -> Self;
+    /// The larger of two; the other, if this is not a number.
+    fn larger(self, other: Self) -> Self;
+    /// [`Real::exp_down`].
+    fn exp_down(self) -> Self;
+    /// [`Real::flush`].
+    fn flush(self) -> Self;
+    /// The sum.
+    fn total(self) -> Self::Real;
+    /// The largest.
+    fn largest(self) -> Self::Real;
+    /// The smallest.
+    fn smallest(self) -> Self::Real;
+}
+
+/// Where the parts of a row of so many numbers start and end.
+#[inline(always)]
+pub fn parts<V: Lanes>(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..len).step_by(V::WIDTH).map(move |at| at..(at + V::WIDTH).min(len))
+}
+
+impl Lanes for f64 {
+    type Real = f64;
+    type Set = ();
+    type Mask = bool;
+    const WIDTH: usize = 1;
+
+    fn splat((): (), value: f64) -> f64 {
+        value
+    }
+    fn indices((): ()) -> f64 {
+        0.0
+    }
+    fn load((): (), from: &[f64], pad: f64) -> f64 {
+        from.first().copied().unwrap_or(pad)
+    }
+    fn store(self, to: &mut [f64]) {
+        to[0] = self;
+    }
+    fn open((): (), when: &[u32]) -> bool {
+        when.first() == Some(&NEVER)
+    }
+    fn above(self, other: f64) -> bool {
+        self > other
+    }
+    fn where_or(self, mask: bool, other: f64) -> f64 {
+        if mask { self } else { other }
+    }
+    fn larger(self, other: f64) -> f64 {
+        Real::larger(self, other)
+    }
+    fn exp_down(self) -> f64 {
+        Real::exp_down(self)
+    }
+    fn flush(self) -> f64 {
+        Real::flush(self)
+    }
+    fn total(self) -> f64 {
+        self
+    }
+    fn largest(self) -> f64 {
+        self
+    }
+    fn smallest(self) -> f64 {
+        self
+    }
+}
+
+/// A vector of f32.
+#[derive(Clone, Copy)]
+pub struct Vector<S: Simd> {
+    simd: S,
+    value: S::f32s,
+}
+
+impl<S: Simd> Vector<S> {
+    #[inline(always)]
+    fn with(self, value: S::f32s) -> Self {
+        Self { value, ..self }
+    }
+    #[inline(always)]
+    fn same(self, value: f32) -> S::f32s {
+        self.simd.splat_f32s(value)
+    }
+}
+
+impl<S: Simd> Add for Vector<S> {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.with(self.simd.add_f32s(self.value, other.value))
+    }
+}
+
+impl<S: Simd> Sub for Vector<S> {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        self.with(self.simd.sub_f32s(self.value, other.value))
+    }
+}
+
+impl<S: Simd> Mul for Vector<S> {
+    type Output = Self;
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self.with(self.simd.mul_f32s(self.value, other.value))
+    }
+}
+
+/// No vector has more numbers than this.
+const WIDEST: usize = 16;
+
+impl<S: Simd> Lanes for Vector<S> {
+    type Real = f32;
+    type Set = S;
+    type Mask = S::m32s;
+    const WIDTH: usize = S::F32_LANES;
+
+    #[inline(always)]
+    fn splat(simd: S, value: f32) -> Self {
+        Self { simd, value: simd.splat_f32s(value) }
+    }
+    #[inline(always)]
+    fn indices(simd: S) -> Self {
+        const INDICES: [f32; WIDEST] =
+            [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+        Self::load(simd, &INDICES[..Self::WIDTH], 0.0)
+    }
+    #[inline(always)]
+    fn load(simd: S, from: &[f32], pad: f32) -> Self {
+        let value = match S::as_simd_f32s(from).0.first() {
+            Some(&whole) => whole,
+            None => {
+                let there = Self::splat(simd, from.len() as f32).above(Self::indices(simd));
+                simd.select_f32s(there, simd.partial_load_f32s(from), simd.splat_f32s(pad))
+            }
+        };
+        Self { simd, value }
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32]) {
+        match S::as_mut_simd_f32s(to).0.first_mut() {
+            Some(whole) => *whole = self.value,
+            None => self.simd.partial_store_f32s(to, self.value),
+        }
+    }
+    #[inline(always)]
+    fn open(simd: S, when: &[u32]) -> S::m32s {
+        let when = match S::as_simd_u32s(when).0.first() {
+            Some(&whole) => whole,
+            None => simd.partial_load_u32s(when),
+        };
+        simd.greater_than_or_equal_u32s(when, simd.splat_u32s(NEVER))
+    }
+    #[inline(always)]
+    fn above(self, other: Self) -> S::m32s {
+        self.simd.greater_than_f32s(self.value, other.value)
+    }
+    #[inline(always)]
+    fn where_or(self, mask: S::m32s, other: Self) -> Self {
+        self.with(self.simd.select_f32s(mask, self.value, other.value))
+    }
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        self.where_or(self.above(other), other)
+    }
+    /// The same polynomial as `real::exp_f32`, with fused products where there are any.
+    #[inline(always)]
+    fn exp_down(self) -> Self {
+        const ROUND: f32 = 12_582_912.0;
+        let simd = self.simd;
+        let number = |value| self.same(value);
+        // By comparison, so that what is not a number stays so.
+        let (least, most) = (self.with(number(-87.3)), self.with(number(88.0)));
+        let x = most.where_or(self.above(most), least.where_or(least.above(self), self)).value;
+        let shifted = simd.mul_add_e_f32s(x, number(std::f32::consts::LOG2_E), number(ROUND));
+        let n = simd.sub_f32s(shifted, number(ROUND));
+        let r = simd.mul_add_e_f32s(n, number(-0.693_359_4), x);
+        let r = simd.mul_add_e_f32s(n, number(2.121_944_4e-4), r);
+        let mut p = number(1.987_569_1e-4);
+        for coefficient in [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1] {
+            p = simd.mul_add_e_f32s(p, r, number(coefficient));
+        }
+        let value = simd.mul_add_e_f32s(simd.mul_f32s(p, r), r, simd.add_f32s(r, number(1.0)));
+        let exponent =
+            simd.sub_u32s(simd.transmute_u32s_f32s(shifted), simd.splat_u32s(ROUND.to_bits() - 127));
+        let power = simd.wrapping_dyn_shl_u32s(exponent, simd.splat_u32s(23));
+        let value = self.with(simd.mul_f32s(value, simd.transmute_f32s_u32s(power)));
+        let zero = self.with(number(0.0));
+        zero.where_or(self.with(number(f32::EXP_FLOOR)).above(self), value)
+    }
+    #[inline(always)]
+    fn flush(self) -> Self {
+        let simd = self.simd;
+        let below = simd.less_than_f32s(self.value, self.same(f32::TINY));
+        let above = simd.greater_than_f32s(self.value, self.same(-f32::TINY));
+        self.with(self.same(0.0)).where_or(simd.and_m32s(below, above), self)
+    }
+    #[inline(always)]
+    fn total(self) -> f32 {
+        self.simd.reduce_sum_f32s(self.value)
+    }
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        self.simd.reduce_max_f32s(self.value)
+    }
+    #[inline(always)]
+    fn smallest(self) -> f32 {
+        self.simd.reduce_min_f32s(self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Check;
+
+    impl pulp::WithSimd for Check {
+        type Output = ();
+
+        /// Every operation of a vector against the same on its numbers one by one, with rows of any length.
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            type V<S> = Vector<S>;
+            let numbers: Vec<f32> = (0..50).map(|i| (i as f32 - 30.0) * 1.7).collect();
+            let other: Vec<f32> = (0..50).map(|i| ((i * 7) % 50) as f32 - 25.0).collect();
+            let when: Vec<u32> = (0..50).map(|i| if i % 3 == 0 { NEVER } else { i }).collect();
+            for len in [1, 15, 16, 17, 40, 50] {
+                let mut out = [7.0; 50];
+                for part in parts::<V<S>>(len) {
+                    let (a, b) = (&numbers[part.clone()], &other[part.clone()]);
+                    let (x, y) = (V::<S>::load(simd, a, -1e30), V::<S>::load(simd, b, -1e30));
+                    let open = V::<S>::open(simd, &when[part.clone()]);
+                    let both = x * y - x + y;
+                    both.larger(x).where_or(open, y).flush().store(&mut out[part.clone()]);
+                    let scalar = |i: usize| {
+                        let (x, y) = (numbers[i], other[i]);
+                        let larger = Real::larger(x * y - x + y, x);
+                        Real::flush(if when[i] == NEVER { larger } else { y })
+                    };
+                    part.clone().for_each(|i| assert_eq!(out[i], scalar(i), "{i} of {len}"));
+                    assert_eq!(x.largest(), a.iter().copied().fold(f32::MIN, f32::max));
+                    let padded = part.len() < V::<S>::WIDTH;
+                    let least = a.iter().copied().fold(f32::MAX, f32::min);
+                    assert_eq!(x.smallest(), if padded { -1e30 } else { least });
+                    let sum: f32 = a.iter().sum();
+                    assert!((V::<S>::load(simd, a, 0.0).total() - sum).abs() < 1e-3);
+                    x.exp_down().store(&mut out[part.clone()]);
+                    for i in part {
+                        let want = Real::exp_down(numbers[i]);
+                        assert!(
+                            (out[i] - want).abs() <= 3e-7 * want,
+                            "exp({}): {} not {want}",
+                            numbers[i],
+                            out[i]
+                        );
+                    }
+                }
+                assert!(out[len..].iter().all(|&value| value == 7.0));
+            }
+            let odd = [f32::NAN, -0.0, 1e-19, -1e-19, -88.0];
+            let mut out = [0.0; 5];
+            for part in parts::<V<S>>(5) {
+                V::<S>::load(simd, &odd[part.clone()], 0.0).exp_down().store(&mut out[part]);
+            }
+            assert!(out[0].is_nan() && out[1] == 1.0 && out[4] == 0.0);
+            for part in parts::<V<S>>(5) {
+                V::<S>::load(simd, &odd[part.clone()], 0.0).flush().store(&mut out[part]);
+            }
+            assert!(out[0].is_nan() && out[2..4] == [0.0, 0.0]);
+        }
+    }
+
+    #[test]
+    fn vectors_do_what_numbers_do() {
+        pulp::Arch::new().dispatch(Check);
+        pulp::WithSimd::with_simd(Check, pulp::Scalar::new());
+    }
+}
