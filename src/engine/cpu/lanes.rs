@@ -5,7 +5,7 @@
 
 use super::real::Real;
 use crate::engine::state::NEVER;
-use pulp::Simd;
+use pulp::{MemMask, Simd};
 use std::ops::{Add, Mul, Sub};
 
 /// Some numbers of type `Real`, all treated alike.
@@ -142,6 +142,13 @@ impl<S: Simd> Mul for Vector<S> {
     }
 }
 
+/// A mask of the first so many numbers. (As `pulp` makes it, with functions to load and store through, every access
+/// would be a call.)
+#[inline(always)]
+pub fn first<S: Simd>(simd: S, len: usize) -> S::m32s {
+    simd.mask_between_m32s(0, len as u32).mask()
+}
+
 /// No vector has more numbers than this.
 const WIDEST: usize = 16;
 
@@ -166,8 +173,10 @@ impl<S: Simd> Lanes for Vector<S> {
         let value = match S::as_simd_f32s(from).0.first() {
             Some(&whole) => whole,
             None => {
-                let there = Self::splat(simd, from.len() as f32).above(Self::indices(simd));
-                simd.select_f32s(there, simd.partial_load_f32s(from), simd.splat_f32s(pad))
+                let there = first(simd, from.len());
+                // SAFETY: only numbers of the slice are read.
+                let part = unsafe { simd.mask_load_ptr_f32s(MemMask::new(there), from.as_ptr()) };
+                simd.select_f32s(there, part, simd.splat_f32s(pad))
             }
         };
         Self { simd, value }
@@ -176,14 +185,19 @@ impl<S: Simd> Lanes for Vector<S> {
     fn store(self, to: &mut [f32]) {
         match S::as_mut_simd_f32s(to).0.first_mut() {
             Some(whole) => *whole = self.value,
-            None => self.simd.partial_store_f32s(to, self.value),
+            None => {
+                let there = MemMask::new(first(self.simd, to.len()));
+                // SAFETY: only numbers of the slice are written.
+                unsafe { self.simd.mask_store_ptr_f32s(there, to.as_mut_ptr(), self.value) }
+            }
         }
     }
     #[inline(always)]
     fn open(simd: S, when: &[u32]) -> S::m32s {
         let when = match S::as_simd_u32s(when).0.first() {
             Some(&whole) => whole,
-            None => simd.partial_load_u32s(when),
+            // SAFETY: only numbers of the slice are read.
+            None => unsafe { simd.mask_load_ptr_u32s(MemMask::new(first(simd, when.len())), when.as_ptr()) },
         };
         simd.greater_than_or_equal_u32s(when, simd.splat_u32s(NEVER))
     }

@@ -6,6 +6,7 @@
 //! number of the left factor. On the shapes of a training step this is 1.01 to 1.8 times as fast as the `gemm`
 //! crate, which packs (docs/benchmarks.md).
 
+use super::lanes;
 use super::live::Listed;
 use super::real::Real;
 use pulp::{MemMask, Simd};
@@ -242,17 +243,17 @@ impl Product<'_, f32> {
         most: usize,
         rows: Range<usize>,
     ) {
-        let lanes = S::F32_LANES;
+        let width = S::F32_LANES;
         let mut first = 0;
         while first < self.c.columns {
             let left = self.c.columns - first;
-            let vectors = left.div_ceil(lanes).min(most);
-            let last = (left - (vectors - 1) * lanes).min(lanes);
-            let mask = simd.mask_between_m32s(0, last as u32);
+            let vectors = left.div_ceil(width).min(most);
+            let last = (left - (vectors - 1) * width).min(width);
+            let mask = MemMask::new(lanes::first(simd, last));
             let at = (first, rows.clone());
             // SAFETY: the columns are within the matrices, and `mask` leaves out what is not.
             unsafe {
-                match (vectors, last == lanes) {
+                match (vectors, last == width) {
                     (1, true) => self.column::<S, TALL, PICK, 1, true>(simd, at, mask),
                     (1, false) => self.column::<S, TALL, PICK, 1, false>(simd, at, mask),
                     (2, true) => self.column::<S, TALL, PICK, 2, true>(simd, at, mask),
@@ -261,7 +262,7 @@ impl Product<'_, f32> {
                     (_, false) => self.column::<S, TALL, PICK, 3, false>(simd, at, mask),
                 }
             }
-            first += vectors * lanes;
+            first += vectors * width;
         }
     }
 

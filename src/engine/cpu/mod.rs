@@ -259,10 +259,10 @@ fn twin<T: Real, S: pulp::Simd>(simd: S, call: &Call, args: Args<T>) {
         Adam => adam::adam;
         Average => adam::average;
         Advance => adam::advance;
-        Greedy => select::greedy;
         Score => metrics::score;
         Asked => metrics::asked;
         Select => select::select::<T::Lanes<S>>, T::set(simd);
+        Greedy => select::greedy::<T::Lanes<S>>, T::set(simd);
         SelectGrad => select::select_grad::<T::Lanes<S>>, T::set(simd);
     }
 }

@@ -309,7 +309,7 @@ pub fn select_grad<V: Lanes>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real
 }
 
 #[inline(always)]
-pub fn greedy<T: Real>(p: &Greedy, mut args: Args<T>) {
+pub fn greedy<V: Lanes>(set: V::Set, p: &Greedy, mut args: Args<V::Real>) {
     let (logits, when, path) = (args.reals(), args.words_mut(), args.words_mut());
     let (rows, features, step) = (p.rows as usize, p.features as usize, p.step as usize);
     for row in 0..rows {
@@ -321,17 +321,32 @@ pub fn greedy<T: Real>(p: &Greedy, mut args: Args<T>) {
         let mut action = p.features;
         if !stopped {
             let z = &logits[row * p.logit_pitch as usize..][..=features];
-            let mut top: Option<T> = None;
-            for (i, &z) in z.iter().enumerate() {
-                let open = i == features || seen[i] == NEVER;
-                if open && top.is_none_or(|top| z > top) {
-                    (top, action) = (Some(z), i as u32);
-                }
-            }
+            action = largest_open::<V>(set, z, seen);
         }
         path[step * rows + row] = action;
         if action < p.features {
             seen[action as usize] = p.step;
         }
     }
+}
+
+/// The action with the largest logit: of equal ones the first; where no logit is finite, the first that is open.
+#[inline(always)]
+fn largest_open<V: Lanes>(set: V::Set, z: &[V::Real], when: &[u32]) -> u32 {
+    let nobody = V::splat(set, V::Real::of(f64::INFINITY));
+    let (mut top, mut whose) = (V::splat(set, V::Real::of(f64::NEG_INFINITY)), nobody);
+    let mut index = V::indices(set);
+    for part in parts::<V>(when.len()) {
+        let open = V::open(set, &when[part.clone()]);
+        let better = part_of::<V>(set, z, &part).where_or(open, top);
+        whose = index.where_or(better.above(top), whose);
+        top = better.larger(top);
+        index = index + V::splat(set, V::Real::count(V::WIDTH as u32));
+    }
+    let (largest, stop) = (top.largest(), z[when.len()]);
+    let first = nobody.where_or(V::splat(set, largest).above(top), whose).smallest();
+    if first.is_finite() {
+        return if stop > largest { when.len() as u32 } else { first.index() as u32 };
+    }
+    when.iter().position(|&at| at == NEVER).unwrap_or(when.len()) as u32
 }
