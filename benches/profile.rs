@@ -33,6 +33,9 @@ struct Arguments {
     /// Steps that are measured, after one that is not; 0: only counts what a step needs.
     #[arg(long, default_value_t = 5)]
     steps: usize,
+    /// The part of the plan that is measured, such as `warm_up`, `step.scored` or `evaluate.1`.
+    #[arg(long, default_value = "step")]
+    section: String,
     /// Calls of one kernel that need different amounts of arithmetic in lines of their own.
     #[arg(long)]
     sizes: bool,
@@ -77,7 +80,12 @@ type Parts = BTreeMap<(&'static str, Option<u64>), Part>;
 
 fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<Parts> {
     let mut stepper = shape.stepper(engine, arguments.batch, 4096)?;
-    let range = stepper.program().plan().section("step");
+    let plan = stepper.program().plan();
+    let range = plan.section(&arguments.section);
+    if range.is_empty() {
+        let names: Vec<&str> = plan.sections().iter().map(|(name, _)| name.as_str()).collect();
+        return Err(format!("there is no section `{}`, but {}", arguments.section, names.join(", ")).into());
+    }
     let key = |call: &Call| (call.kernel().name, arguments.sizes.then_some(call.flops));
     let steps = arguments.steps;
     let mut parts = Parts::new();

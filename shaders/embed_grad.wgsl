@@ -35,11 +35,15 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (unit4 >= pitch4 || i > p.columns + p.features) {
         return;
     }
+    // Conditions as a thread sees them, not of the parameters alone: see select.wgsl.
+    let rows = min(p.rows, arrayLength(&when));
+    let ends_early = p.past * (i + 1u) > i;
+    let accumulate = p.accumulate * (i + 1u) > i;
     var total = vec4(0.0);
     var to = p.weight / 4u + i * pitch4 + unit4;
     if (i == p.columns + p.features) {
         to = p.bias / 4u + unit4;
-        for (var row = 0u; row < p.rows; row++) {
+        for (var row = 0u; row < rows; row++) {
             total += suffix[row * pitch4 + unit4];
         }
     } else {
@@ -51,14 +55,14 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
             feature = i - p.columns;
         }
         let known = feature == p.features;
-        for (var row = 0u; row < p.rows; row++) {
+        for (var row = 0u; row < rows; row++) {
             var from_step = 0u;
             if (!known) {
                 // Never acquired: 2³² − 1, which must not wrap around to 0.
                 from_step = min(when[row * p.features + feature], p.steps) + 1u;
             }
             var end = p.steps;
-            if (p.past != 0u) {
+            if (ends_early) {
                 end = min(end, live[p.ends + row] + p.past - 1u);
             }
             if (from_step < end) {
@@ -72,7 +76,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         }
     }
     total /= f32(p.divisor);
-    if (p.accumulate != 0u) {
+    if (accumulate) {
         total += grad[to];
     }
     grad[to] = total;

@@ -61,7 +61,12 @@ fn main(
     }
     let tape_row = p.step * p.rows + row;
     let next_row = tape_row + p.rows;
-    if (!agree(lane, p.relaxed != 0u || still_asks(row))) {
+    // Conditions as a row sees them: lavapipe compiles a kernel anew for every dispatch if it finds some that
+    // depend on the parameters alone and hopes to gain by it.
+    let first = tape_row < p.rows;
+    let relaxed = p.relaxed * p.rows > row;
+    let features = min(p.features, arrayLength(&costs));
+    if (!agree(lane, relaxed || still_asks(row))) {
         if (lane == 0u) {
             end_here(tape_row, next_row);
         }
@@ -75,11 +80,11 @@ fn main(
     // Block, and find the largest z/τh and u.
     var top_z = Best(BLOCKED, NOBODY);
     var top_u = Best(BLOCKED, NOBODY);
-    for (var i = lane; i <= p.features; i += WIDTH) {
+    for (var i = lane; i <= features; i += WIDTH) {
         let is_stop = i == p.features;
         var blocked = false;
         if (!is_stop) {
-            if (p.step == 0u) {
+            if (first) {
                 when[seen_at + i] = NEVER;
                 relax[soft_at(tape_row, p.relax_pitch) + i] = 0.0;
             } else {
@@ -107,7 +112,7 @@ fn main(
     // The softmaxes' sums.
     var mass_features = 0.0; // of p
     var mass_r = 0.0;
-    for (var i = lane; i <= p.features; i += WIDTH) {
+    for (var i = lane; i <= features; i += WIDTH) {
         let raw = logits[z_at + i];
         if (i < p.features && is_blocked(raw)) {
             continue;
@@ -115,7 +120,7 @@ fn main(
         let z = raw / tau_hard;
         if (i < p.features) {
             mass_features += exp_down(z - top_z.value);
-            if (p.relaxed != 0u) {
+            if (relaxed) {
                 mass_r += exp_down((z + gumbel[z_at + i]) / tau_soft - top_u.value);
             }
         }
@@ -127,7 +132,7 @@ fn main(
 
     var entropy = 0.0;
     var price = 0.0;
-    for (var i = lane; i <= p.features; i += WIDTH) {
+    for (var i = lane; i <= features; i += WIDTH) {
         let raw = logits[z_at + i];
         let blocked = i < p.features && is_blocked(raw);
         let z = raw / tau_hard;
@@ -135,7 +140,7 @@ fn main(
             let log_p = z - top_z.value - log_mass_p;
             entropy -= exp_down(log_p) * log_p;
         }
-        if (i == p.features || p.relaxed == 0u) {
+        if (i == p.features || !relaxed) {
             continue;
         }
         var r = 0.0;
@@ -166,11 +171,10 @@ fn main(
         let halt = hazard + (1.0 - hazard) * (stop_mass / mass);
         let at = tape_row * SCALARS;
         var survival = 1.0;
-        if (p.step > 0u) {
-            survival = scalars[at + SURVIVAL];
-        }
-        if (p.step == 0u) {
+        if (first) {
             scalars[at + SURVIVAL] = survival; // later ones are there, and the instance's other rollouts read them
+        } else {
+            survival = scalars[at + SURVIVAL];
         }
         scalars[at + HALT] = halt;
         scalars[at + GO] = go;

@@ -1,7 +1,8 @@
 // Whether a row still asks at the call's step: while at least the mass `negligible` of one of its instance's
 // rollouts is left. Rollouts of an instance end together, as each is the others' baseline.
 fn still_asks(row: u32) -> bool {
-    if (p.step == 0u || hyper[NEGLIGIBLE] == 0.0) {
+    let tape_row = p.step * p.rows + row;
+    if (tape_row < p.rows || hyper[NEGLIGIBLE] == 0.0) {
         return true;
     }
     let twins = max(u32(hyper[TWINS]), 1u);

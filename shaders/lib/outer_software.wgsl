@@ -1,50 +1,61 @@
-// A product out = leftᵀ · right over the rows of both, for software drivers: as product_software.wgsl.
-const PRODUCT_WIDTH: u32 = 8u;
-const PRODUCT_HEIGHT: u32 = 2u;
-
+// A product out = leftᵀ · right over the rows of both, for software drivers: see tile_software.wgsl.
 fn outer_product(group: vec3<u32>, thread: vec3<u32>, rows4: u32, terms: u32, columns4: u32) {
-    let row = (group.y * PRODUCT_HEIGHT + thread.y) * 2u;
-    let column = (group.x * PRODUCT_WIDTH + thread.x) * 2u;
-    if (row >= rows4 || column >= columns4) {
+    let block = block_of(group, thread, columns4);
+    let row = block.x;
+    let column = block.y;
+    let rows = rows4 * 4u;
+    if (row >= rows) {
         return;
     }
-    let second_row = min(row + 1u, rows4 - 1u);
-    let second_column = min(column + 1u, columns4 - 1u);
-    var sums: array<vec4<f32>, 8>;
-    var more: array<vec4<f32>, 8>;
-    for (var i = 0u; i < 8u; i++) {
-        sums[i] = vec4(0.0);
-        more[i] = vec4(0.0);
-    }
+    let row4 = row / 4u;
+    let last = rows4 - 1u;
+    var sums0 = mat4x4<f32>();
+    var sums1 = mat4x4<f32>();
+    var sums2 = mat4x4<f32>();
+    var sums3 = mat4x4<f32>();
+    var sums4 = mat4x4<f32>();
+    var sums5 = mat4x4<f32>();
+    var sums6 = mat4x4<f32>();
+    var sums7 = mat4x4<f32>();
+    var sums8 = mat4x4<f32>();
+    var sums9 = mat4x4<f32>();
+    var sums10 = mat4x4<f32>();
+    var sums11 = mat4x4<f32>();
+    var sums12 = mat4x4<f32>();
+    var sums13 = mat4x4<f32>();
+    var sums14 = mat4x4<f32>();
+    var sums15 = mat4x4<f32>();
     for (var index = 0u; index < terms; index++) {
         let term = term_at(index);
-        let l0 = left(term, row);
-        let l1 = left(term, second_row);
-        let r = right(term, column);
-        let m = right(term, second_column);
-        sums[0] += l0.x * r;
-        sums[1] += l0.y * r;
-        sums[2] += l0.z * r;
-        sums[3] += l0.w * r;
-        sums[4] += l1.x * r;
-        sums[5] += l1.y * r;
-        sums[6] += l1.z * r;
-        sums[7] += l1.w * r;
-        more[0] += l0.x * m;
-        more[1] += l0.y * m;
-        more[2] += l0.z * m;
-        more[3] += l0.w * m;
-        more[4] += l1.x * m;
-        more[5] += l1.y * m;
-        more[6] += l1.z * m;
-        more[7] += l1.w * m;
+        let r = right_row(term, column, columns4);
+        let l0 = left(term, min(row4 + 0u, last));
+        let l1 = left(term, min(row4 + 1u, last));
+        let l2 = left(term, min(row4 + 2u, last));
+        let l3 = left(term, min(row4 + 3u, last));
+        sums0 += l0.x * r;
+        sums1 += l0.y * r;
+        sums2 += l0.z * r;
+        sums3 += l0.w * r;
+        sums4 += l1.x * r;
+        sums5 += l1.y * r;
+        sums6 += l1.z * r;
+        sums7 += l1.w * r;
+        sums8 += l2.x * r;
+        sums9 += l2.y * r;
+        sums10 += l2.z * r;
+        sums11 += l2.w * r;
+        sums12 += l3.x * r;
+        sums13 += l3.y * r;
+        sums14 += l3.z * r;
+        sums15 += l3.w * r;
     }
-    for (var i = 0u; i < 8u; i++) {
-        if (row + i / 4u < rows4) {
-            finish(row * 4u + i, column, sums[i]);
-            if (column + 1u < columns4) {
-                finish(row * 4u + i, column + 1u, more[i]);
-            }
-        }
-    }
+    finish_block(
+        block,
+        rows,
+        columns4,
+        array(
+            sums0, sums1, sums2, sums3, sums4, sums5, sums6, sums7,
+            sums8, sums9, sums10, sums11, sums12, sums13, sums14, sums15,
+        ),
+    );
 }

@@ -14,6 +14,9 @@ const ROW_WIDTH: u32 = 64;
 /// Rows of a workgroup of the same kernels where a thread works alone. Same as `GROUP` in lib/alone.wgsl.
 const ALONE_GROUP: u32 = 16;
 
+/// Blocks of a workgroup of a product on a software driver. Same as `PRODUCT_WIDTH` in lib/tile_software.wgsl.
+const TILE_GROUP: u32 = 8;
+
 /// What a kernel's source is made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
@@ -80,8 +83,8 @@ impl Kernel {
         } else if self.has_teams() {
             line(x * y, ALONE_GROUP)
         } else if self.is_product() {
-            // 16 rows × 64 columns instead of 32 × 32.
-            [x.div_ceil(2), y * 2, 1]
+            // At most four blocks of 16 × 16 instead of one of 32 × 32, one a thread.
+            line(x * y * 4, TILE_GROUP)
         } else {
             grid
         }
@@ -117,9 +120,17 @@ const LIVE: &str = include_str!("../../shaders/lib/live.wgsl");
 const MATH: &str = include_str!("../../shaders/lib/math.wgsl");
 const PLACE: &str = include_str!("../../shaders/lib/place.wgsl");
 const OUTER: &str = include_str!("../../shaders/lib/outer.wgsl");
-const OUTER_SOFTWARE: &str = include_str!("../../shaders/lib/outer_software.wgsl");
+const OUTER_SOFTWARE: &str = concat!(
+    include_str!("../../shaders/lib/tile_software.wgsl"),
+    "\n",
+    include_str!("../../shaders/lib/outer_software.wgsl")
+);
 const PRODUCT: &str = include_str!("../../shaders/lib/product.wgsl");
-const PRODUCT_SOFTWARE: &str = include_str!("../../shaders/lib/product_software.wgsl");
+const PRODUCT_SOFTWARE: &str = concat!(
+    include_str!("../../shaders/lib/tile_software.wgsl"),
+    "\n",
+    include_str!("../../shaders/lib/product_software.wgsl")
+);
 const RANDOM: &str = include_str!("../../shaders/lib/random.wgsl");
 const REDUCE: &str = include_str!("../../shaders/lib/reduce.wgsl");
 const STATE: &str = include_str!("../../shaders/lib/state.wgsl");
