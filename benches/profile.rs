@@ -8,7 +8,7 @@ mod support;
 use clap::Parser;
 use querent::Engine;
 use querent::engine::plan::Call;
-use querent::nmppg::Stepper;
+use querent::nmppg::{Config, Stepper};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,6 +33,9 @@ struct Arguments {
     /// Steps that are measured, after one that is not; 0: only counts what a step needs.
     #[arg(long, default_value_t = 5)]
     steps: usize,
+    /// The default settings instead of the published ones.
+    #[arg(long)]
+    default_settings: bool,
     /// The part of the plan that is measured, such as `warm_up`, `step.scored` or `evaluate.1`.
     #[arg(long, default_value = "step")]
     section: String,
@@ -79,7 +82,12 @@ fn main() -> Outcome<()> {
 type Parts = BTreeMap<(&'static str, Option<u64>), Part>;
 
 fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<Parts> {
-    let mut stepper = shape.stepper(engine, arguments.batch, 4096)?;
+    let mut stepper = if arguments.default_settings {
+        let config = Config { batch: arguments.batch, ..Config::new(0.02) };
+        Stepper::new(engine, &shape.table(4096, 0)?, config)?
+    } else {
+        shape.stepper(engine, arguments.batch, 4096)?
+    };
     let plan = stepper.program().plan();
     let range = plan.section(&arguments.section);
     if range.is_empty() {

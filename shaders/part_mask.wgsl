@@ -24,16 +24,20 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
         return;
     }
     var asked = 0.0;
-    for (var t = 1u; t <= p.steps; t++) {
-        asked += scalars[(t * p.rows + row) * SCALARS + SURVIVAL];
+    // Bounds that depend on the row: see select.wgsl.
+    let last = p.steps * p.rows + row;
+    for (var tape_row = p.rows + row; tape_row <= last; tape_row += p.rows) {
+        asked += scalars[tape_row * SCALARS + SURVIVAL];
     }
+    let seen_at = row * p.features;
+    let end = seen_at + p.features;
     var bits = vec4(0u, 0u, 0u, 0u);
-    for (var i = 0u; i < p.features; i++) {
+    for (var i = 0u; seen_at + i < end; i++) {
         if (i % 128u == 0u) {
             bits = random_bits(STREAM_PART, p.first + row, 0u, i / 128u);
         }
         let kept = (bits[(i / 32u) % 4u] >> (i % 32u)) & 1u;
-        let at = when[row * p.features + i];
+        let at = when[seen_at + i];
         let seen = at != NEVER && f32(at) < 2.0 * asked && kept == 1u;
         relax[soft_at(row, p.pitch) + i] = select(0.0, 1.0, seen);
     }

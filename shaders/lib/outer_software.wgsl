@@ -17,21 +17,11 @@ fn outer_product(group: vec3<u32>, thread: vec3<u32>, rows4: u32, terms: u32, co
     var sums5 = mat4x4<f32>();
     var sums6 = mat4x4<f32>();
     var sums7 = mat4x4<f32>();
-    var sums8 = mat4x4<f32>();
-    var sums9 = mat4x4<f32>();
-    var sums10 = mat4x4<f32>();
-    var sums11 = mat4x4<f32>();
-    var sums12 = mat4x4<f32>();
-    var sums13 = mat4x4<f32>();
-    var sums14 = mat4x4<f32>();
-    var sums15 = mat4x4<f32>();
     for (var index = 0u; index < terms; index++) {
         let term = term_at(index);
         let r = right_row(term, column, columns4);
         let l0 = left(term, min(row4 + 0u, last));
         let l1 = left(term, min(row4 + 1u, last));
-        let l2 = left(term, min(row4 + 2u, last));
-        let l3 = left(term, min(row4 + 3u, last));
         sums0 += l0.x * r;
         sums1 += l0.y * r;
         sums2 += l0.z * r;
@@ -40,14 +30,6 @@ fn outer_product(group: vec3<u32>, thread: vec3<u32>, rows4: u32, terms: u32, co
         sums5 += l1.y * r;
         sums6 += l1.z * r;
         sums7 += l1.w * r;
-        sums8 += l2.x * r;
-        sums9 += l2.y * r;
-        sums10 += l2.z * r;
-        sums11 += l2.w * r;
-        sums12 += l3.x * r;
-        sums13 += l3.y * r;
-        sums14 += l3.z * r;
-        sums15 += l3.w * r;
     }
     finish_block(
         block,
@@ -55,7 +37,6 @@ fn outer_product(group: vec3<u32>, thread: vec3<u32>, rows4: u32, terms: u32, co
         columns4,
         array(
             sums0, sums1, sums2, sums3, sums4, sums5, sums6, sums7,
-            sums8, sums9, sums10, sums11, sums12, sums13, sums14, sums15,
         ),
     );
 }

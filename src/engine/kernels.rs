@@ -83,8 +83,8 @@ impl Kernel {
         } else if self.has_teams() {
             line(x * y, ALONE_GROUP)
         } else if self.is_product() {
-            // At most four blocks of 16 × 16 instead of one of 32 × 32, one a thread.
-            line(x * y * 4, TILE_GROUP)
+            // At most eight blocks of 8 × 16 instead of one of 32 × 32, one a thread.
+            line(x * y * 8, TILE_GROUP)
         } else {
             grid
         }
