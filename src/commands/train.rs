@@ -37,7 +37,7 @@ pub struct Args {
     /// Epochs of each of the five stages, at most.
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
-    /// Training steps of an epoch [default: at most 600, and 20 passes over the rows].
+    /// Training steps of an epoch [default: at most 900, and 20 passes over the rows].
     #[arg(long, value_name = "N")]
     epoch_steps: Option<usize>,
     /// Questions asked of one instance, at most [default: all, at most 30].

@@ -74,7 +74,7 @@ pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
     let rows = extent(p.rows, listed);
     let dx = &mut dx[p.dx_row as usize * inputs..][..rows * inputs];
     let at = p.hidden_row as usize * inputs;
-    let times = (p.dropout != 0).then(|| &multiplier[at..]);
+    let times = (p.gate != 0 && p.dropout != 0).then(|| &multiplier[at..]);
     matmul(
         (dx, Shape::rows(rows, inputs, inputs)),
         Start::Zero,

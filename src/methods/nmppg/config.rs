@@ -178,7 +178,7 @@ impl Default for Config {
             warm_up_epochs: 3,
             stage_epochs: 5,
             patience: 5,
-            epoch_steps: 600,
+            epoch_steps: 900,
             lambda: None,
             lambda_share: 0.2,
             lure: 0.0,
