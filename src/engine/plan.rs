@@ -6,7 +6,7 @@
 //! [`Scope::Lane`] buffer (tape, gradients). The CPU engine runs the lanes on its cores without
 //! a barrier between kernels; a GPU plan has one lane and runs its micro-batches one after the
 //! other. Which micro-batch goes to which lane depends on the shapes only, never on the number
-//! of threads, so the sums come out the same on every machine.
+//! of threads, so the sums come out the same with any number of cores.
 
 use super::flops;
 use super::kernels::{Access, KERNELS, Kernel, KernelId, Params, WORDS};
