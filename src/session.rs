@@ -7,6 +7,7 @@
 mod forward;
 
 use crate::encoding::{Encoding, Notice};
+use crate::engine::cpu::instructions;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::problem::Feature;
@@ -176,7 +177,7 @@ impl<'m> Session<'m> {
         let [policy, predictor] = model.networks();
         let mut session = Self {
             model,
-            arch: pulp::Arch::new(),
+            arch: instructions::best(),
             budget: f64::INFINITY,
             spent: 0.0,
             acquired: 0,

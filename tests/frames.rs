@@ -4,7 +4,8 @@
 mod common;
 mod host;
 
-use host::{Host, data, small, weights};
+use common::weights;
+use host::{Host, data, small};
 use querent::nmppg::{Seen, Trainer};
 use querent::{Budget, Engine, Error, wgpu};
 

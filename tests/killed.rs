@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{TempDir, example};
+use common::{TempDir, example, weights};
 use querent::Model;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -64,15 +64,6 @@ fn load(folder: &Path) -> Model {
     Model::load(folder.join("model.safetensors")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// All weights as they are in the file: the same bits or not.
-fn bits(model: &Model) -> Vec<u32> {
-    let layers = model.policy().into_iter().chain(model.predictor());
-    layers
-        .flat_map(|layer| layer.weight.into_iter().chain(layer.bias))
-        .map(|v| (v as f32).to_bits())
-        .collect()
-}
-
 /// The history without the seconds, which no two runs share.
 fn history(model: &Model) -> Vec<querent::history::Epoch> {
     let epochs = model.history().iter().cloned();
@@ -111,7 +102,7 @@ fn a_run_killed_three_times_ends_with_equal_bits() {
     to_the_end(syn1(&program, &killed, 0, true));
 
     let resumed = load(&killed);
-    assert_eq!(bits(&resumed), bits(&expected));
+    assert_eq!(weights(&resumed), weights(&expected));
     assert_eq!(history(&resumed), history(&expected));
     // What a kill in the middle of a write leaves is told, but it is nothing that anybody reads.
     for entry in std::fs::read_dir(&killed).expect("lists").flatten() {
@@ -122,5 +113,5 @@ fn a_run_killed_three_times_ends_with_equal_bits() {
 
     // The control: another seed gives other bits.
     to_the_end(syn1(&program, &other, 1, false));
-    assert_ne!(bits(&load(&other)), bits(&expected));
+    assert_ne!(weights(&load(&other)), weights(&expected));
 }

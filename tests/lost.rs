@@ -3,7 +3,8 @@
 mod common;
 mod host;
 
-use host::{Host, data, small, weights};
+use common::weights;
+use host::{Host, data, small};
 use querent::nmppg::{Config, Trainer};
 use querent::{Budget, Error, wgpu};
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{TempDir, engines};
+use common::{TempDir, engines, weights};
 use querent::data::{Dataset, synthetic};
 use querent::evaluate;
 use querent::history::Phase;
@@ -36,11 +36,6 @@ fn finish(mut trainer: Trainer) -> (Trainer, Model) {
     while trainer.epoch_blocking().unwrap_or_else(|error| panic!("{error}")).is_some() {}
     let model = trainer.finish_blocking().unwrap_or_else(|error| panic!("{error}"));
     (trainer, model)
-}
-
-fn weights(model: &Model) -> Vec<f64> {
-    let tensors = model.policy().into_iter().chain(model.predictor());
-    tensors.flat_map(|t| t.weight.into_iter().chain(t.bias)).collect()
 }
 
 #[test]

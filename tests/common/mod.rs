@@ -36,6 +36,12 @@ pub fn distance(got: &[f64], expected: &[f64]) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / largest }
 }
 
+/// All of a model's numbers, which are exactly those of its file.
+pub fn weights(model: &querent::Model) -> Vec<f64> {
+    let tensors = model.policy().into_iter().chain(model.predictor());
+    tensors.flat_map(|t| t.weight.into_iter().chain(t.bias)).collect()
+}
+
 /// Where the assets are.
 pub fn assets() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets")

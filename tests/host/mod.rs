@@ -3,7 +3,7 @@
 
 use querent::data::{Dataset, synthetic};
 use querent::nmppg::Config;
-use querent::{Engine, Model, wgpu};
+use querent::{Engine, wgpu};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -152,9 +152,4 @@ pub fn small() -> Config {
         seed: 4,
         ..Config::new(0.02)
     }
-}
-
-pub fn weights(model: &Model) -> Vec<f64> {
-    let tensors = model.policy().into_iter().chain(model.predictor());
-    tensors.flat_map(|t| t.weight.into_iter().chain(t.bias)).collect()
 }

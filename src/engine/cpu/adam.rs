@@ -1,6 +1,7 @@
 //! Twins of `adam.wgsl`, `average.wgsl` and `advance.wgsl`.
 
 use super::args::Args;
+use super::instructions;
 use super::real::Real;
 use crate::engine::kernels::{Adam, Advance, Average};
 use crate::engine::state::{advance, clock, hyper};
@@ -24,7 +25,7 @@ pub fn adam<T: Real>(p: &Adam, mut args: Args<T>) {
     let m_scale = T::ONE / (T::ONE - powers[p.power as usize] * beta1);
     let v_scale = T::ONE / (T::ONE - powers[p.power as usize + 1] * beta2);
     let settings = Settings { beta1, beta2, rate, epsilon, m_scale, v_scale };
-    let arch = pulp::Arch::new();
+    let arch = instructions::best();
     let finite = values[..len]
         .par_chunks_mut(CHUNK)
         .zip(mean[..len].par_chunks_mut(CHUNK))

@@ -259,6 +259,109 @@ impl<S: Simd> Lanes for Vector<S> {
     }
 }
 
+/// Two of the same, one after the other: more numbers than a register holds.
+#[derive(Clone, Copy)]
+pub struct Pair<V>(V, V);
+
+impl<V: Lanes> Pair<V> {
+    #[inline(always)]
+    fn each(self, other: Self, operation: impl Fn(V, V) -> V) -> Self {
+        Self(operation(self.0, other.0), operation(self.1, other.1))
+    }
+}
+
+impl<V: Lanes> Add for Pair<V> {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.each(other, V::add)
+    }
+}
+
+impl<V: Lanes> Sub for Pair<V> {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        self.each(other, V::sub)
+    }
+}
+
+impl<V: Lanes> Mul for Pair<V> {
+    type Output = Self;
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self.each(other, V::mul)
+    }
+}
+
+impl<V: Lanes> Lanes for Pair<V> {
+    type Real = V::Real;
+    type Set = V::Set;
+    type Mask = [V::Mask; 2];
+    const WIDTH: usize = 2 * V::WIDTH;
+
+    #[inline(always)]
+    fn splat(set: V::Set, value: V::Real) -> Self {
+        Self(V::splat(set, value), V::splat(set, value))
+    }
+    #[inline(always)]
+    fn indices(set: V::Set) -> Self {
+        let first = V::indices(set);
+        Self(first, first + V::splat(set, V::Real::count(V::WIDTH as u32)))
+    }
+    #[inline(always)]
+    fn load(set: V::Set, from: &[V::Real], pad: V::Real) -> Self {
+        let (first, second) = from.split_at(V::WIDTH.min(from.len()));
+        Self(V::load(set, first, pad), V::load(set, second, pad))
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [V::Real]) {
+        let (first, second) = to.split_at_mut(V::WIDTH.min(to.len()));
+        self.0.store(first);
+        if !second.is_empty() {
+            self.1.store(second);
+        }
+    }
+    #[inline(always)]
+    fn open(set: V::Set, when: &[u32]) -> Self::Mask {
+        let (first, second) = when.split_at(V::WIDTH.min(when.len()));
+        [V::open(set, first), V::open(set, second)]
+    }
+    #[inline(always)]
+    fn above(self, other: Self) -> Self::Mask {
+        [self.0.above(other.0), self.1.above(other.1)]
+    }
+    #[inline(always)]
+    fn where_or(self, [first, second]: Self::Mask, other: Self) -> Self {
+        Self(self.0.where_or(first, other.0), self.1.where_or(second, other.1))
+    }
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        self.each(other, V::larger)
+    }
+    #[inline(always)]
+    fn exp_down(self) -> Self {
+        Self(self.0.exp_down(), self.1.exp_down())
+    }
+    #[inline(always)]
+    fn flush(self) -> Self {
+        Self(self.0.flush(), self.1.flush())
+    }
+    // As a register of twice the width does it: its two halves first.
+    #[inline(always)]
+    fn total(self) -> V::Real {
+        (self.0 + self.1).total()
+    }
+    #[inline(always)]
+    fn largest(self) -> V::Real {
+        self.0.larger(self.1).largest()
+    }
+    #[inline(always)]
+    fn smallest(self) -> V::Real {
+        self.0.where_or(self.1.above(self.0), self.1).smallest()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,62 +371,108 @@ mod tests {
     impl pulp::WithSimd for Check {
         type Output = ();
 
-        /// Every operation of a vector against the same on its numbers one by one, with rows of any length.
         #[inline(always)]
         fn with_simd<S: Simd>(self, simd: S) {
-            type V<S> = Vector<S>;
-            let numbers: Vec<f32> = (0..50).map(|i| (i as f32 - 30.0) * 1.7).collect();
-            let other: Vec<f32> = (0..50).map(|i| ((i * 7) % 50) as f32 - 25.0).collect();
-            let when: Vec<u32> = (0..50).map(|i| if i % 3 == 0 { NEVER } else { i }).collect();
-            for len in [1, 15, 16, 17, 40, 50] {
-                let mut out = [7.0; 50];
-                for part in parts::<V<S>>(len) {
-                    let (a, b) = (&numbers[part.clone()], &other[part.clone()]);
-                    let (x, y) = (V::<S>::load(simd, a, -1e30), V::<S>::load(simd, b, -1e30));
-                    let open = V::<S>::open(simd, &when[part.clone()]);
-                    let both = x * y - x + y;
-                    both.larger(x).where_or(open, y).flush().store(&mut out[part.clone()]);
-                    let scalar = |i: usize| {
-                        let (x, y) = (numbers[i], other[i]);
-                        let larger = Real::larger(x * y - x + y, x);
-                        Real::flush(if when[i] == NEVER { larger } else { y })
-                    };
-                    part.clone().for_each(|i| assert_eq!(out[i], scalar(i), "{i} of {len}"));
-                    assert_eq!(x.largest(), a.iter().copied().fold(f32::MIN, f32::max));
-                    let padded = part.len() < V::<S>::WIDTH;
-                    let least = a.iter().copied().fold(f32::MAX, f32::min);
-                    assert_eq!(x.smallest(), if padded { -1e30 } else { least });
-                    let sum: f32 = a.iter().sum();
-                    assert!((V::<S>::load(simd, a, 0.0).total() - sum).abs() < 1e-3);
-                    x.exp_down().store(&mut out[part.clone()]);
-                    for i in part {
-                        let want = Real::exp_down(numbers[i]);
-                        assert!(
-                            (out[i] - want).abs() <= 3e-7 * want,
-                            "exp({}): {} not {want}",
-                            numbers[i],
-                            out[i]
-                        );
-                    }
-                }
-                assert!(out[len..].iter().all(|&value| value == 7.0));
-            }
-            let odd = [f32::NAN, -0.0, 1e-19, -1e-19, -88.0];
-            let mut out = [0.0; 5];
-            for part in parts::<V<S>>(5) {
-                V::<S>::load(simd, &odd[part.clone()], 0.0).exp_down().store(&mut out[part]);
-            }
-            assert!(out[0].is_nan() && out[1] == 1.0 && out[4] == 0.0);
-            for part in parts::<V<S>>(5) {
-                V::<S>::load(simd, &odd[part.clone()], 0.0).flush().store(&mut out[part]);
-            }
-            assert!(out[0].is_nan() && out[2..4] == [0.0, 0.0]);
+            check::<Vector<S>>(simd);
+            check::<Pair<Vector<S>>>(simd);
+            check::<Pair<Pair<Vector<S>>>>(simd);
         }
+    }
+
+    /// Every operation of a vector against the same on its numbers one by one, with rows of any length.
+    #[inline(always)]
+    fn check<V: Lanes<Real = f32>>(set: V::Set) {
+        let numbers: Vec<f32> = (0..50).map(|i| (i as f32 - 30.0) * 1.7).collect();
+        let other: Vec<f32> = (0..50).map(|i| ((i * 7) % 50) as f32 - 25.0).collect();
+        let when: Vec<u32> = (0..50).map(|i| if i % 3 == 0 { NEVER } else { i }).collect();
+        for len in [1, 15, 16, 17, 40, 50] {
+            let mut out = [7.0; 50];
+            for part in parts::<V>(len) {
+                let (a, b) = (&numbers[part.clone()], &other[part.clone()]);
+                let (x, y) = (V::load(set, a, -1e30), V::load(set, b, -1e30));
+                let open = V::open(set, &when[part.clone()]);
+                let both = x * y - x + y;
+                both.larger(x).where_or(open, y).flush().store(&mut out[part.clone()]);
+                let scalar = |i: usize| {
+                    let (x, y) = (numbers[i], other[i]);
+                    let larger = Real::larger(x * y - x + y, x);
+                    Real::flush(if when[i] == NEVER { larger } else { y })
+                };
+                part.clone().for_each(|i| assert_eq!(out[i], scalar(i), "{i} of {len}"));
+                assert_eq!(x.largest(), a.iter().copied().fold(f32::MIN, f32::max));
+                let padded = part.len() < V::WIDTH;
+                let least = a.iter().copied().fold(f32::MAX, f32::min);
+                assert_eq!(x.smallest(), if padded { -1e30 } else { least });
+                let sum: f32 = a.iter().sum();
+                assert!((V::load(set, a, 0.0).total() - sum).abs() < 1e-3);
+                x.exp_down().store(&mut out[part.clone()]);
+                for i in part {
+                    let want = Real::exp_down(numbers[i]);
+                    assert!(
+                        (out[i] - want).abs() <= 3e-7 * want,
+                        "exp({}): {} not {want}",
+                        numbers[i],
+                        out[i]
+                    );
+                }
+            }
+            assert!(out[len..].iter().all(|&value| value == 7.0));
+        }
+        let mut indices = vec![0.0; V::WIDTH];
+        V::indices(set).store(&mut indices);
+        assert!(indices.iter().enumerate().all(|(i, &index)| index == i as f32), "{indices:?}");
+        let odd = [f32::NAN, -0.0, 1e-19, -1e-19, -88.0];
+        let mut out = [0.0; 5];
+        for part in parts::<V>(5) {
+            V::load(set, &odd[part.clone()], 0.0).exp_down().store(&mut out[part]);
+        }
+        assert!(out[0].is_nan() && out[1] == 1.0 && out[4] == 0.0);
+        for part in parts::<V>(5) {
+            V::load(set, &odd[part.clone()], 0.0).flush().store(&mut out[part]);
+        }
+        assert!(out[0].is_nan() && out[2..4] == [0.0, 0.0]);
     }
 
     #[test]
     fn vectors_do_what_numbers_do() {
         pulp::Arch::new().dispatch(Check);
         pulp::WithSimd::with_simd(Check, pulp::Scalar::new());
+    }
+
+    struct Sums<'a>(&'a [f32]);
+
+    impl pulp::WithSimd for Sums<'_> {
+        type Output = [u32; 3];
+
+        /// Of a row, sixteen numbers at a time.
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) -> [u32; 3] {
+            match S::F32_LANES {
+                8 => sums::<Pair<Vector<S>>>(simd, self.0),
+                _ => sums::<Vector<S>>(simd, self.0),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn sums<V: Lanes<Real = f32>>(set: V::Set, row: &[f32]) -> [u32; 3] {
+        let (mut plain, mut exp, mut square) = (V::splat(set, 0.0), V::splat(set, 0.0), V::splat(set, 0.0));
+        for part in parts::<V>(row.len()) {
+            let x = V::load(set, &row[part], 0.0);
+            (plain, exp, square) = (plain + x, exp + x.exp_down(), square + x * x);
+        }
+        [plain, exp, square].map(|sum| sum.total().to_bits())
+    }
+
+    /// On a machine without AVX-512 there is nothing to compare.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn two_registers_add_up_to_the_bits_of_one_of_twice_the_width() {
+        let (Some(avx2), Some(avx512)) = (pulp::x86::V3::try_new(), pulp::x86::V4::try_new()) else { return };
+        let row: Vec<f32> = (0..100).map(|i| ((i * 37) % 100) as f32 / -7.0).collect();
+        for len in 0..row.len() {
+            let (two, one) = (Sums(&row[..len]), Sums(&row[..len]));
+            assert_eq!(Simd::vectorize(avx2, two), Simd::vectorize(avx512, one), "{len} numbers");
+        }
     }
 }

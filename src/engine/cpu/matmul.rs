@@ -6,9 +6,9 @@
 //! number of the left factor. On the shapes of a training step this is 1.01 to 1.8 times as fast as the `gemm`
 //! crate, which packs (docs/benchmarks.md).
 
-use super::lanes;
 use super::live::Listed;
 use super::real::Real;
+use super::{instructions, lanes};
 use pulp::{MemMask, Simd};
 use std::ops::Range;
 
@@ -182,7 +182,7 @@ pub fn plain_product<T: Real>(p: Product<T>) {
 
 /// In vectors.
 pub fn vector_product(p: Product<f32>) {
-    pulp::Arch::new().dispatch(p);
+    instructions::best().dispatch(p);
 }
 
 impl pulp::WithSimd for Product<'_, f32> {

@@ -4,6 +4,7 @@ mod adam;
 mod args;
 mod embed;
 mod gather;
+pub(crate) mod instructions;
 mod lanes;
 mod linear;
 mod live;
@@ -21,6 +22,7 @@ pub use real::Real;
 use super::kernels::{Access, KernelId, Params};
 use super::plan::{BufferId, Call, Elem, Plan, Scope};
 use args::{Args, Slot};
+use lanes::{Lanes, Pair};
 use rayon::prelude::*;
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -139,7 +141,7 @@ impl<T: Real> CpuProgram<T> {
     }
 
     fn run_once(&mut self, range: Range<usize>) {
-        let buffers = Buffers { plan: &self.plan, storage: &self.storage, arch: pulp::Arch::new() };
+        let buffers = Buffers { plan: &self.plan, storage: &self.storage, arch: instructions::best() };
         let calls = &self.plan.calls()[range];
         let mut at = 0;
         while at < calls.len() {
@@ -228,41 +230,55 @@ impl<T: Real> pulp::WithSimd for Twin<'_, T> {
 #[inline(always)]
 fn twin<T: Real, S: pulp::Simd>(simd: S, call: &Call, args: Args<T>) {
     macro_rules! twins {
-        ($($id:ident => $twin:path $(, $set:expr)?;)*) => {
+        (any { $($any:ident => $twin:path $(, $set:expr)?;)* } sixteen { $($by_row:ident => $row_twin:ident;)* }) => {
             match call.kernel {
-                $(KernelId::$id => $twin($($set,)? &Params::from_words(&call.words), args),)*
+                $(KernelId::$any => $twin($($set,)? &Params::from_words(&call.words), args),)*
+                $(KernelId::$by_row => {
+                    let (set, p) = (T::set(simd), &Params::from_words(&call.words));
+                    match <T::Lanes<S>>::WIDTH {
+                        4 => select::$row_twin::<Pair<Pair<T::Lanes<S>>>>(set, p, args),
+                        8 => select::$row_twin::<Pair<T::Lanes<S>>>(set, p, args),
+                        _ => select::$row_twin::<T::Lanes<S>>(set, p, args),
+                    }
+                })*
             }
         };
     }
     twins! {
-        Gather => gather::gather;
-        GatherBytes => gather::gather_bytes;
-        Blur => noise::blur;
-        Noise => noise::noise, simd;
-        Dropout => noise::dropout, simd;
-        RandomMask => noise::random_mask;
-        PartMask => noise::part_mask;
-        Expand => mask::expand;
-        Embed => embed::embed;
-        EmbedSuffix => embed::embed_suffix;
-        EmbedGrad => embed::embed_grad;
-        Linear => linear::linear;
-        Transpose => linear::transpose;
-        LinearGradInput => linear::linear_grad_input;
-        LinearGradWeight => linear::linear_grad_weight;
-        BiasGrad => linear::bias_grad;
-        Live => live::live;
-        Loss => loss::loss;
-        MaskGrad => mask::mask_grad;
-        MaskCarry => mask::mask_carry;
-        Outcome => metrics::outcome;
-        Adam => adam::adam;
-        Average => adam::average;
-        Advance => adam::advance;
-        Score => metrics::score;
-        Asked => metrics::asked;
-        Select => select::select::<T::Lanes<S>>, T::set(simd);
-        Greedy => select::greedy::<T::Lanes<S>>, T::set(simd);
-        SelectGrad => select::select_grad::<T::Lanes<S>>, T::set(simd);
+        any {
+            Gather => gather::gather;
+            GatherBytes => gather::gather_bytes;
+            Blur => noise::blur;
+            Noise => noise::noise, simd;
+            Dropout => noise::dropout, simd;
+            RandomMask => noise::random_mask;
+            PartMask => noise::part_mask;
+            Expand => mask::expand;
+            Embed => embed::embed;
+            EmbedSuffix => embed::embed_suffix;
+            EmbedGrad => embed::embed_grad;
+            Linear => linear::linear;
+            Transpose => linear::transpose;
+            LinearGradInput => linear::linear_grad_input;
+            LinearGradWeight => linear::linear_grad_weight;
+            BiasGrad => linear::bias_grad;
+            Live => live::live;
+            Loss => loss::loss;
+            MaskGrad => mask::mask_grad;
+            MaskCarry => mask::mask_carry;
+            Outcome => metrics::outcome;
+            Adam => adam::adam;
+            Average => adam::average;
+            Advance => adam::advance;
+            Score => metrics::score;
+            Asked => metrics::asked;
+        }
+        // Sixteen numbers of a row at a time, whatever a register holds: their sums are added up in the same order
+        // then, so machines with AVX2 and with AVX-512 give the same bits.
+        sixteen {
+            Select => select;
+            Greedy => greedy;
+            SelectGrad => select_grad;
+        }
     }
 }
