@@ -23,9 +23,46 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
+/// Removes what a process that was killed in the middle of [`write_atomically`] has left beside this file.
+///
+/// Only for a file that no other process is writing now: that one's write would fail.
+pub fn clear_remains(path: &Path) {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return;
+    };
+    // A bare name is in the folder we are in.
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let process = found.to_str().and_then(|found| {
+            found.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".tmp")?.parse::<u32>().ok()
+        });
+        if process.is_some() {
+            // It is in nobody's way if it stays.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn remains_of_a_file_are_cleared_and_nothing_else() {
+        let dir = std::env::temp_dir().join(format!("querent-remains-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a temporary folder");
+        let stay = ["a", "a.b.tmp", "a.tmp", "ab.7.tmp", "b.8.tmp"];
+        for name in stay.iter().chain(&["a.12.tmp", "a.4000000000.tmp"]) {
+            std::fs::write(dir.join(name), name).expect("writes");
+        }
+        clear_remains(&dir.join("a"));
+        let mut left: Vec<_> =
+            std::fs::read_dir(&dir).expect("lists").flatten().map(|e| e.file_name()).collect();
+        left.sort();
+        assert_eq!(left, stay);
+        std::fs::remove_dir_all(&dir).expect("cleans up");
+    }
 
     #[test]
     fn a_failed_write_leaves_nothing() {

@@ -104,14 +104,49 @@ fn a_run_killed_three_times_ends_with_equal_bits() {
     let resumed = load(&killed);
     assert_eq!(weights(&resumed), weights(&expected));
     assert_eq!(history(&resumed), history(&expected));
-    // What a kill in the middle of a write leaves is told, but it is nothing that anybody reads.
-    for entry in std::fs::read_dir(&killed).expect("lists").flatten() {
-        if entry.path().extension().is_some_and(|ending| ending == "tmp") {
-            println!("left by a kill: {}", entry.path().display());
-        }
-    }
+    // Nor is anything left of a write that a kill may have hit.
+    let names = std::fs::read_dir(&killed).expect("lists").flatten().map(|entry| entry.path());
+    let remains: Vec<_> =
+        names.filter(|path| path.extension().is_some_and(|ending| ending == "tmp")).collect();
+    assert!(remains.is_empty(), "{remains:?}");
 
     // The control: another seed gives other bits.
     to_the_end(syn1(&program, &other, 1, false));
     assert_ne!(weights(&load(&other)), weights(&expected));
+}
+
+/// The objective of each run of a sweep.
+fn objectives(json: &Path) -> Vec<f64> {
+    let text = std::fs::read_to_string(json).unwrap_or_else(|error| panic!("{}: {error}", json.display()));
+    let rows: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    rows.as_array().expect("rows").iter().map(|row| row["objective"].as_f64().expect("a number")).collect()
+}
+
+/// Killed in its second run: the first is not trained again, the second goes on, the third has not begun.
+#[test]
+fn a_sweep_that_was_killed_goes_on() {
+    let program = example("syn1");
+    let folder = TempDir::new("killed_sweep");
+    let sweep = |name: &str, resume: bool| {
+        let mut command = syn1(&program, &folder.0.join(name), 0, resume);
+        command.args(["--sweep", "0.01,0.02,0.05", "--seeds", "0", "--set", "epoch_steps=10"]);
+        command.arg("--json").arg(folder.0.join(name).with_extension("json"));
+        command
+    };
+    to_the_end(sweep("undisturbed", false));
+    let expected = objectives(&folder.0.join("undisturbed.json"));
+    assert_eq!(expected.len(), 3);
+
+    let mut run = Run::start(sweep("killed", false));
+    let epochs = load(&folder.0.join("undisturbed/alpha_0.01_seed_0")).history().len();
+    run.epochs(epochs + 2).expect("an epoch's line of the second run");
+    drop(run);
+    assert!(!folder.0.join("killed.json").exists(), "the sweep was over before it could be killed");
+    assert!(!folder.0.join("killed/alpha_0.05_seed_0").exists());
+    let mut resumed = Run::start(sweep("killed", true));
+    let trained = std::iter::from_fn(|| resumed.epochs(1)).count();
+    assert!(resumed.child.wait().expect("ends").success());
+    println!("{trained} epochs after the kill, of {} in all", 3 * epochs);
+    assert!(trained < 2 * epochs && trained >= epochs);
+    assert_eq!(objectives(&folder.0.join("killed.json")), expected);
 }

@@ -40,7 +40,7 @@ pub struct Flags {
     /// Also write the results as JSON.
     #[arg(long)]
     pub json: Option<PathBuf>,
-    /// Continue the run whose checkpoint is in the output folder.
+    /// Continue the run, or the sweep, whose checkpoints are in the output folder.
     #[arg(long)]
     pub resume: bool,
     /// Train at each of these α and seeds instead, and draw the cost–performance curve.
@@ -144,7 +144,11 @@ impl Task {
         let mut trainer = Trainer::new(engine, &data, config)?;
         let checkpoint = folder.map(|folder| folder.join("checkpoint.safetensors"));
         if let Some(path) = checkpoint.as_ref().filter(|_| flags.resume) {
-            trainer.resume(path)?;
+            // A sweep that was interrupted has runs that had not begun.
+            if flags.sweep.is_none() || path.exists() {
+                trainer.resume(path)?;
+            }
+            files::clear_remains(path);
         }
         progress::train(engine, &mut trainer, checkpoint.as_deref())?;
         let model = trainer.finish_blocking()?;

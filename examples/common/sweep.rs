@@ -1,9 +1,10 @@
-//! Many runs: a list of α and seeds, as a table and a cost–performance curve.
+//! Many runs: a list of α and seeds, as a table and a cost–performance curve. Each has a folder, so that `--resume`
+//! finds what was done: a finished run is only evaluated again.
 
 use super::{Flags, Task};
 use querent::nmppg::reference_blocking;
 use querent::report::{self, CurvePoint, Series};
-use querent::{Engine, Result, files};
+use querent::{Engine, Error, Result, files};
 use std::path::Path;
 
 pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
@@ -23,7 +24,9 @@ pub fn run(engine: &Engine, task: &Task, flags: &Flags, alphas: &[f64], folder: 
     for &alpha in alphas {
         let mut runs = Vec::new();
         for &seed in seeds {
-            let outcome = task.run(engine, flags, flags.config(alpha, seed)?, None)?;
+            let place = folder.join(format!("alpha_{alpha}_seed_{seed}"));
+            std::fs::create_dir_all(&place).map_err(|error| Error::io(&place, error))?;
+            let outcome = task.run(engine, flags, flags.config(alpha, seed)?, Some(&place))?;
             let s = &outcome.summary;
             println!(
                 "{alpha:>8} {seed:>5} {:>10.4} {:>8.4} {:>9.4} {:>8.3} {:>7.3} {:>8.1}",
@@ -58,6 +61,6 @@ pub fn run(engine: &Engine, task: &Task, flags: &Flags, alphas: &[f64], folder: 
         let text = format!("{:#}\n", serde_json::Value::Array(results));
         files::write_atomically(path, text.as_bytes())?;
     }
-    println!("\nIn {}: curve.svg/.png", folder.display());
+    println!("\nIn {}: curve.svg/.png, and each run in a folder of its own", folder.display());
     Ok(())
 }

@@ -6,7 +6,7 @@ use querent::data::table::Prepared;
 use querent::digest::Digest;
 use querent::nmppg::{Config, Trainer, Which};
 use querent::run::{Point, Run};
-use querent::{Engine, Error, baseline, evaluate};
+use querent::{Engine, Error, baseline, evaluate, files};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -252,6 +252,7 @@ fn train_point(
     let mut trainer = Trainer::new(engine, data, settings.clone())?;
     if args.resume && checkpoint.exists() {
         trainer.resume(&checkpoint)?;
+        files::clear_remains(&checkpoint);
     }
     progress::train(engine, &mut trainer, &checkpoint, talk)?;
     let model = trainer.finish_blocking()?.with_encoding(prepared.encoding.clone())?;
