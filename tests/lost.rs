@@ -6,7 +6,7 @@ mod host;
 use common::weights;
 use host::{Host, data, small};
 use querent::nmppg::{Config, Trainer};
-use querent::{Budget, Error, wgpu};
+use querent::{Budget, Engine, Error, wgpu};
 
 fn expected(host: &Host) -> Vec<f64> {
     let mut trainer = Trainer::new(&host.engine(), &data(), small()).expect("valid");
@@ -69,6 +69,37 @@ fn a_lost_device_is_an_error_and_another_one_continues_with_equal_bits() {
     read.resume(&file).expect("resumes");
     assert_eq!(read.history().len(), trainer.history().len());
     assert_eq!(weights(&read.finish_blocking().expect("reads")), expected);
+}
+
+/// A host that gets no other device goes on without one.
+#[test]
+fn after_a_lost_device_the_cpu_goes_on_from_the_checkpoint() {
+    let Some(host) = Host::open(wgpu::Features::empty()) else { return };
+    let mut trainer = Trainer::new(&host.engine(), &data(), small()).expect("valid");
+    train(&host, &mut trainer, |trainer| trainer.last_checkpoint().is_some()).expect("nothing is wrong");
+    host.device.destroy();
+    train(&host, &mut trainer, |_| false).expect_err("the device is gone");
+    let folder = common::TempDir::new("lost_to_cpu");
+    let file = folder.0.join("last.safetensors");
+    trainer.last_checkpoint().expect("there was one").save(&file).expect("saves");
+
+    let finish = |trainer: &mut Trainer| {
+        let behind = trainer.history().len();
+        assert!((1..trainer.epochs_at_most()).contains(&behind), "it did not continue from the checkpoint");
+        while trainer.epoch_blocking().expect("trains").is_some() {}
+        weights(&trainer.finish_blocking().expect("reads"))
+    };
+    trainer.resume_on(&Engine::cpu()).expect("resumes");
+    let went_on = finish(&mut trainer);
+    let mut read = Trainer::new(&Engine::cpu(), &data(), small()).expect("valid");
+    read.resume(&file).expect("resumes");
+    assert_eq!(finish(&mut read), went_on);
+    assert_eq!(trainer.history().len(), trainer.epochs_at_most());
+
+    // The control: all of it on the CPU rounds differently in the beginning.
+    let mut cpu = Trainer::new(&Engine::cpu(), &data(), small()).expect("valid");
+    while cpu.epoch_blocking().expect("trains").is_some() {}
+    assert_ne!(weights(&cpu.finish_blocking().expect("reads")), went_on);
 }
 
 /// The device is lost while a plain trainer waits for it.

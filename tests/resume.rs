@@ -95,6 +95,32 @@ fn equal_bits_from_the_same_seed_and_after_a_resume() {
     assert_eq!(folder.files().iter().filter(|name| name.contains("tmp")).count(), 0);
 }
 
+/// From one engine to the other, in the middle of what is being counted: they have different numbers of lanes.
+#[test]
+fn a_run_goes_on_on_the_other_engine() {
+    let Some(gpu) = common::gpu() else { return };
+    let config = Config { batch: 200, ..config() };
+    for (from, to) in [(&gpu, &Engine::cpu()), (&Engine::cpu(), &gpu)] {
+        let mut first = trainer(from, config.clone());
+        train(&mut first, 0, 50);
+        let mut second = trainer(to, config.clone());
+        assert_ne!(first.program().plan().lanes(), second.program().plan().lanes());
+        second.restore(&first.checkpoint_blocking().expect("reads")).expect("fits");
+        // Once more with what the first has counted so far, once without.
+        for _ in 0..2 {
+            let [a, b] = [&mut first, &mut second].map(|stepper| {
+                stepper.steps(1);
+                stepper.metrics_blocking().expect("reads")
+            });
+            assert_eq!(a.instances, b.instances);
+            let numbers =
+                |m: querent::nmppg::Metrics| [m.objective, m.loss_and_cost, m.entropy, m.prediction_loss];
+            let off = distance(&numbers(a), &numbers(b));
+            assert!(off < 1e-5, "{from} to {to}: {off:.1e}");
+        }
+    }
+}
+
 /// The number of threads is no part of the result.
 #[test]
 fn equal_bits_whatever_the_number_of_threads() {

@@ -54,6 +54,24 @@ impl Checkpoint {
         )))
     }
 
+    /// On how many lanes something of so many elements was counted; at least one, whatever is there.
+    pub(super) fn lanes(&self, name: &str, len: usize) -> usize {
+        self.reals.get(name).map_or(1, |values| (values.len() / len).max(1))
+    }
+
+    /// What was counted on each lane, for so many lanes: as it was, or all on the first where there were others.
+    pub(super) fn on_lanes(&self, name: &str, lanes: usize, len: usize) -> Vec<f32> {
+        let stored = self.reals.get(name).map_or(&[][..], Vec::as_slice);
+        if stored.len() == lanes * len {
+            return stored.to_vec();
+        }
+        let mut sums = vec![0.0; lanes * len];
+        for lane in stored.chunks_exact(len) {
+            sums.iter_mut().zip(lane).for_each(|(sum, value)| *sum += value);
+        }
+        sums
+    }
+
     /// Writes the checkpoint to a file, under a temporary name first.
     ///
     /// # Errors

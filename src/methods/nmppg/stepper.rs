@@ -465,7 +465,7 @@ impl Stepper {
         Ok(checkpoint)
     }
 
-    /// Continues from a checkpoint of the same configuration.
+    /// Continues from a checkpoint of the same configuration, with equal bits if it is of an engine of the same kind.
     ///
     /// # Errors
     /// The checkpoint is of another configuration or problem; nothing is changed then.
@@ -474,11 +474,15 @@ impl Stepper {
         checkpoint.stage.check()?;
         for (name, id) in self.state_buffers() {
             let decl = self.program.plan().buffer(id);
-            let copies = if name == "metrics" { self.layout.sizes.lanes } else { 1 };
-            checkpoint.check_len(&name, decl.elem == Elem::F32, copies * decl.len)?;
+            // An engine of another kind has another number of lanes.
+            let lanes = if id == self.layout.metrics { checkpoint.lanes(&name, decl.len) } else { 1 };
+            checkpoint.check_len(&name, decl.elem == Elem::F32, lanes * decl.len)?;
         }
         for (name, id) in self.state_buffers() {
-            if let Some(values) = checkpoint.reals.get(&name) {
+            if id == self.layout.metrics {
+                let values = checkpoint.on_lanes(&name, self.layout.sizes.lanes, METRICS);
+                self.program.write(id, 0, &values);
+            } else if let Some(values) = checkpoint.reals.get(&name) {
                 self.program.write(id, 0, values);
             } else if let Some(values) = checkpoint.words.get(&name) {
                 self.program.write_words(id, 0, values);
