@@ -20,7 +20,7 @@ fn outer_product(group: vec3<u32>, thread: vec3<u32>, rows4: u32, terms: u32, co
     for (var index = 0u; index < terms; index++) {
         let term = term_at(index);
         let r = right_row(term, column, columns4);
-        let l0 = left(term, min(row4 + 0u, last));
+        let l0 = left(term, row4);
         let l1 = left(term, min(row4 + 1u, last));
         sums0 += l0.x * r;
         sums1 += l0.y * r;
@@ -31,12 +31,6 @@ fn outer_product(group: vec3<u32>, thread: vec3<u32>, rows4: u32, terms: u32, co
         sums6 += l1.z * r;
         sums7 += l1.w * r;
     }
-    finish_block(
-        block,
-        rows,
-        columns4,
-        array(
-            sums0, sums1, sums2, sums3, sums4, sums5, sums6, sums7,
-        ),
-    );
+    let sums = array(sums0, sums1, sums2, sums3, sums4, sums5, sums6, sums7);
+    finish_block(block, rows, columns4, sums);
 }

@@ -7,7 +7,7 @@ fn product(group: vec3<u32>, thread: vec3<u32>, rows: u32, terms4: u32, columns4
         return;
     }
     let last = rows - 1u;
-    let at0 = left_row(min(row + 0u, last));
+    let at0 = left_row(row);
     let at1 = left_row(min(row + 1u, last));
     let at2 = left_row(min(row + 2u, last));
     let at3 = left_row(min(row + 3u, last));
@@ -45,12 +45,6 @@ fn product(group: vec3<u32>, thread: vec3<u32>, rows: u32, terms4: u32, columns4
         let v7 = left(at7, term4);
         sums7 += v7.x * r0 + v7.y * r1 + v7.z * r2 + v7.w * r3;
     }
-    finish_block(
-        block,
-        rows,
-        columns4,
-        array(
-            sums0, sums1, sums2, sums3, sums4, sums5, sums6, sums7,
-        ),
-    );
+    let sums = array(sums0, sums1, sums2, sums3, sums4, sums5, sums6, sums7);
+    finish_block(block, rows, columns4, sums);
 }
