@@ -5,6 +5,9 @@
 #   sh tests/run.sh                        everything
 #   sh tests/run.sh --test golden          arguments go to `cargo test`
 #   QUERENT_GPU=skip sh tests/run.sh       installs nothing; without an adapter, GPU tests are skipped
+#
+# One test reads a model from Python. If python3 lacks the packages for it, they go into an environment of its own
+# under target/; where that cannot be, the test is skipped, aloud.
 set -eu
 
 CDPATH='' cd -- "$(dirname -- "$0")/.."
@@ -66,6 +69,19 @@ if [ -z "${XDG_RUNTIME_DIR:-}" ]; then
     trap 'rm -rf "$XDG_RUNTIME_DIR"' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM
+fi
+
+# Numpy and safetensors, where everything is to be tested and nobody says which Python.
+if [ $# -eq 0 ] && [ "$QUERENT_GPU" = require ] && [ -z "${QUERENT_PYTHON:-}" ] &&
+    command -v python3 >/dev/null && ! python3 -c 'import numpy, safetensors.numpy' 2>/dev/null; then
+    place=$PWD/target/python
+    [ -x "$place/bin/pip" ] || python3 -m venv "$place" >/dev/null 2>&1 || true
+    if "$place/bin/pip" --quiet --timeout 15 --retries 1 install numpy safetensors 2>/dev/null; then
+        QUERENT_PYTHON=$place/bin/python
+        export QUERENT_PYTHON
+    else
+        echo "tests/run.sh: numpy and safetensors could not be installed in target/python; one test is skipped"
+    fi
 fi
 
 cargo test --release "$@"
