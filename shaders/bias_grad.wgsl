@@ -5,15 +5,10 @@ struct Params {
     bias: u32,
     accumulate: u32,
     divisor: u32,
-    live_from: u32,
-    live_to: u32,
-    live_list: u32,
-    live_shift: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> dy: array<f32>;
-@group(0) @binding(2) var<storage, read> live: array<u32>;
-@group(0) @binding(3) var<storage, read_write> grad: array<f32>;
+@group(0) @binding(2) var<storage, read_write> grad: array<f32>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -22,9 +17,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         return;
     }
     var total = 0.0;
-    let rows = row_count();
-    for (var index = 0u; index < rows; index++) {
-        total += dy[row_at(index) * p.pitch + output];
+    for (var row = 0u; row < p.rows; row++) {
+        total += dy[row * p.pitch + output];
     }
     total /= f32(p.divisor);
     if (p.accumulate != 0u) {

@@ -4,8 +4,7 @@
 //   a_0 = b + Σ_{columns i known from the start} x_i W_i,
 //   a_t = a_{t−1} + Σ_{columns i of j_{t−1}} x_i W_i + W_{columns + j_{t−1}},  h_t = relu(a_t)
 // The steps first_step .. first_step + steps are done in one call; `sum` carries a between calls.
-// With `tape`, h_t goes to its row of the tape, else to the row of the instance. With `past`, an instance has only
-// the steps at which it asks (live.wgsl), and past − 1 more.
+// With `tape`, h_t goes to its row of the tape, else to the row of the instance.
 struct Params {
     rows: u32,
     first_step: u32,
@@ -18,8 +17,6 @@ struct Params {
     bias: u32,
     dropout: u32,
     tape: u32,
-    ends: u32,
-    past: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> groups: array<u32>;
@@ -27,9 +24,8 @@ struct Params {
 @group(0) @binding(3) var<storage, read> path: array<u32>;
 @group(0) @binding(4) var<storage, read> weights: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read> multiplier: array<vec4<f32>>;
-@group(0) @binding(6) var<storage, read> live: array<u32>;
-@group(0) @binding(7) var<storage, read_write> sum: array<vec4<f32>>;
-@group(0) @binding(8) var<storage, read_write> hidden: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read_write> sum: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read_write> hidden: array<vec4<f32>>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -44,11 +40,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (p.first_step > 0u) {
         a = sum[row * pitch4 + unit4];
     }
-    var end = p.first_step + p.steps;
-    if (p.past != 0u) {
-        end = min(end, live[p.ends + row] + p.past - 1u);
-    }
-    for (var t = p.first_step; t < end; t++) {
+    for (var t = p.first_step; t < p.first_step + p.steps; t++) {
         if (t == 0u) {
             a = weights[p.bias / 4u + unit4];
             for (var i = known_start(); i < known_end(); i++) {

@@ -2,9 +2,8 @@
 // step τ + 1 on, so with the suffix sums D (embed_suffix)
 //   ∂W_i = Σ_b x_{b,i} D_{b,τ_b+1},   ∂W_{columns + j} = Σ_b D_{b,τ_b+1},   ∂b = Σ_b D_{b,0}
 // over the instances b that acquired the feature early enough; a column that is known from the start has
-// D_{b,0} for D_{b,τ_b+1}. With `past`, an instance has only the steps at which it asks (live.wgsl), and
-// past − 1 more. One thread sums four units of one
-// row, over the instances in order: no atomics, the same bits every time.
+// D_{b,0} for D_{b,τ_b+1}. One thread sums four units of one row, over the instances in order: no atomics, the
+// same bits every time.
 struct Params {
     rows: u32,
     steps: u32,
@@ -16,16 +15,13 @@ struct Params {
     bias: u32,
     accumulate: u32,
     divisor: u32,
-    ends: u32,
-    past: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> groups: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read> when: array<u32>;
 @group(0) @binding(4) var<storage, read> suffix: array<vec4<f32>>;
-@group(0) @binding(5) var<storage, read> live: array<u32>;
-@group(0) @binding(6) var<storage, read_write> grad: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> grad: array<vec4<f32>>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -37,7 +33,6 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     // Conditions as a thread sees them, not of the parameters alone: see select.wgsl.
     let rows = min(p.rows, arrayLength(&when));
-    let ends_early = p.past * (i + 1u) > i;
     let accumulate = p.accumulate * (i + 1u) > i;
     var total = vec4(0.0);
     var to = p.weight / 4u + i * pitch4 + unit4;
@@ -61,11 +56,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
                 // Never acquired: 2³² − 1, which must not wrap around to 0.
                 from_step = min(when[row * p.features + feature], p.steps) + 1u;
             }
-            var end = p.steps;
-            if (ends_early) {
-                end = min(end, live[p.ends + row] + p.past - 1u);
-            }
-            if (from_step < end) {
+            if (from_step < p.steps) {
                 let value = suffix[(from_step * p.rows + row) * pitch4 + unit4];
                 if (is_column) {
                     total += x[row * p.x_pitch + i] * value;

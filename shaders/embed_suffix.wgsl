@@ -1,16 +1,12 @@
 // A weight row added at step τ is part of every later pre-activation, so its gradient is the sum of
-// theirs: D_t = Σ_{t' ≥ t} d_{t'}, in place. With `past`, an instance has only the steps at which it asks
-// (live.wgsl), and past − 1 more.
+// theirs: D_t = Σ_{t' ≥ t} d_{t'}, in place.
 struct Params {
     rows: u32,
     steps: u32,
     pitch: u32,
-    ends: u32,
-    past: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> live: array<u32>;
-@group(0) @binding(2) var<storage, read_write> grad_hidden: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read_write> grad_hidden: array<vec4<f32>>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -21,11 +17,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         return;
     }
     var later = vec4(0.0);
-    var end = p.steps;
-    if (p.past != 0u) {
-        end = min(end, live[p.ends + row] + p.past - 1u);
-    }
-    for (var t = end; t > 0u; t--) {
+    for (var t = p.steps; t > 0u; t--) {
         let at = ((t - 1u) * p.rows + row) * pitch4 + unit4;
         later += grad_hidden[at];
         grad_hidden[at] = later;

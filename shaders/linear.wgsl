@@ -11,20 +11,15 @@ struct Params {
     bias: u32,
     relu: u32,
     dropout: u32,
-    live_from: u32,
-    live_to: u32,
-    live_list: u32,
-    live_shift: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> weights: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> multiplier: array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read> live: array<u32>;
-@group(0) @binding(5) var<storage, read_write> y: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> y: array<vec4<f32>>;
 
-fn left_row(index: u32) -> u32 {
-    return (p.x_row + row_at(index)) * (p.inputs_pitch / 4u);
+fn left_row(row: u32) -> u32 {
+    return (p.x_row + row) * (p.inputs_pitch / 4u);
 }
 
 fn left(row: u32, term4: u32) -> vec4<f32> {
@@ -35,8 +30,8 @@ fn right(term: u32, column4: u32) -> vec4<f32> {
     return weights[p.weight / 4u + term * (p.outputs_pitch / 4u) + column4];
 }
 
-fn finish(index: u32, output4: u32, sum: vec4<f32>) {
-    let at = (p.y_row + row_at(index)) * (p.outputs_pitch / 4u) + output4;
+fn finish(row: u32, output4: u32, sum: vec4<f32>) {
+    let at = (p.y_row + row) * (p.outputs_pitch / 4u) + output4;
     var value = sum + weights[p.bias / 4u + output4];
     if (p.relu != 0u) {
         value = max(value, vec4(0.0));
@@ -49,5 +44,5 @@ fn finish(index: u32, output4: u32, sum: vec4<f32>) {
 
 @compute @workgroup_size(PRODUCT_WIDTH, PRODUCT_HEIGHT)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) thread: vec3<u32>) {
-    product(group, thread, row_count(), p.inputs_pitch / 4u, p.outputs_pitch / 4u);
+    product(group, thread, p.rows, p.inputs_pitch / 4u, p.outputs_pitch / 4u);
 }

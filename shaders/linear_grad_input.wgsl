@@ -11,21 +11,16 @@ struct Params {
     weight: u32,
     gate: u32,
     dropout: u32,
-    live_from: u32,
-    live_to: u32,
-    live_list: u32,
-    live_shift: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> dy: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> transposed: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> hidden: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> multiplier: array<vec4<f32>>;
-@group(0) @binding(5) var<storage, read> live: array<u32>;
-@group(0) @binding(6) var<storage, read_write> dx: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> dx: array<vec4<f32>>;
 
-fn left_row(index: u32) -> u32 {
-    return (p.dy_row + row_at(index)) * (p.outputs_pitch / 4u);
+fn left_row(row: u32) -> u32 {
+    return (p.dy_row + row) * (p.outputs_pitch / 4u);
 }
 
 fn left(row: u32, term4: u32) -> vec4<f32> {
@@ -36,8 +31,7 @@ fn right(term: u32, column4: u32) -> vec4<f32> {
     return transposed[p.weight / 4u + term * (p.inputs_pitch / 4u) + column4];
 }
 
-fn finish(index: u32, input4: u32, sum: vec4<f32>) {
-    let row = row_at(index);
+fn finish(row: u32, input4: u32, sum: vec4<f32>) {
     var value = sum;
     if (p.gate != 0u) {
         let at = (p.hidden_row + row) * (p.inputs_pitch / 4u) + input4;
@@ -51,5 +45,5 @@ fn finish(index: u32, input4: u32, sum: vec4<f32>) {
 
 @compute @workgroup_size(PRODUCT_WIDTH, PRODUCT_HEIGHT)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) thread: vec3<u32>) {
-    product(group, thread, row_count(), p.outputs_pitch / 4u, p.inputs_pitch / 4u);
+    product(group, thread, p.rows, p.outputs_pitch / 4u, p.inputs_pitch / 4u);
 }

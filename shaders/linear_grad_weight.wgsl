@@ -6,20 +6,11 @@ struct Params {
     weight: u32,
     accumulate: u32,
     divisor: u32,
-    live_from: u32,
-    live_to: u32,
-    live_list: u32,
-    live_shift: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> dy: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> live: array<u32>;
-@group(0) @binding(4) var<storage, read_write> grad: array<vec4<f32>>;
-
-fn term_at(index: u32) -> u32 {
-    return row_at(index);
-}
+@group(0) @binding(3) var<storage, read_write> grad: array<vec4<f32>>;
 
 fn left(row: u32, input4: u32) -> vec4<f32> {
     return x[row * (p.inputs_pitch / 4u) + input4];
@@ -40,5 +31,5 @@ fn finish(input: u32, output4: u32, sum: vec4<f32>) {
 
 @compute @workgroup_size(PRODUCT_WIDTH, PRODUCT_HEIGHT)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) thread: vec3<u32>) {
-    outer_product(group, thread, p.inputs_pitch / 4u, row_count(), p.outputs_pitch / 4u);
+    outer_product(group, thread, p.inputs_pitch / 4u, p.rows, p.outputs_pitch / 4u);
 }

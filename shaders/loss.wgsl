@@ -10,10 +10,6 @@ struct Params {
     pitch: u32,
     weights: u32,
     weighted: u32,
-    live_from: u32,
-    live_to: u32,
-    live_list: u32,
-    live_shift: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read_write> logits: array<f32>;
@@ -21,15 +17,13 @@ struct Params {
 @group(0) @binding(3) var<storage, read> costs: array<f32>;
 @group(0) @binding(4) var<storage, read_write> losses: array<f32>;
 @group(0) @binding(5) var<storage, read> scalars: array<f32>;
-@group(0) @binding(6) var<storage, read> live: array<u32>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    let index = id.y * groups.x * 64u + id.x;
-    if (index >= row_count()) {
+    let row = id.y * groups.x * 64u + id.x;
+    if (row >= p.rows) {
         return;
     }
-    let row = row_at(index);
     let at = row * p.pitch;
     let label = y[row % p.batch];
     var top = logits[at];

@@ -1,7 +1,8 @@
 // Adds a micro-batch to the metrics, in one workgroup and a fixed order: the sums over its instances
 // of J, of G = Σ_t s_t Δ_t + s_k ℓ_k, of H = Σ_t s_t H_t (J = G − λ H), of the predictor's loss
 // Σ_t ℓ_t/(k + 1), the number of instances, and the mass s still asking at three marks on the way (none
-// for a mark of 0 or past the end). A row that has ended (asks.wgsl) keeps the loss it ended with. With no steps (warm-up) all of J is the loss.
+// for a mark of 0 or past the end).
+// With no steps (warm-up) all of J is the loss.
 struct Params {
     rows: u32,
     steps: u32,
@@ -33,19 +34,16 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     var still = vec3(0.0, 0.0, 0.0);
     for (var row = lane; row < p.rows; row += WIDTH) {
         var total = 0.0;
-        var loss = 0.0;
-        var ended = false;
         let last = p.steps * p.rows + row;
         for (var tape_row = row; tape_row < last; tape_row += p.rows) {
             let at = tape_row * SCALARS;
-            loss = select(losses[tape_row * LOSSES + LOSS], loss, ended);
+            let loss = losses[tape_row * LOSSES + LOSS];
             let survival = scalars[at + SURVIVAL];
             g += survival * (alpha * scalars[at + GO] * scalars[at + PRICE] + scalars[at + HALT] * loss);
             h += survival * scalars[at + ENTROPY];
             total += loss;
-            ended = hyper[NEGLIGIBLE] > 0.0 && scalars[at + GO] == 0.0;
         }
-        loss = select(losses[last * LOSSES + LOSS], loss, ended);
+        let loss = losses[last * LOSSES + LOSS];
         var survival = 1.0;
         if (last > row) {
             survival = scalars[last * SCALARS + SURVIVAL];

@@ -8,7 +8,6 @@
 //   m̃' = m̃ + (1 − m̃) r̃           s' = s g        price = c_j, or Σ r̃ c when the rollout is soft
 //   predictor's weights: (1 − parts) (1 − focus + focus (k + 1) s q), with q = 1 at the end
 // Not `relaxed` (no step of the gradient goes through m̃ and r̃, and the stop is exact): m̃ and r̃ are not made.
-// In such steps an instance of which hardly any mass is left (asks.wgsl) stops: its later steps are not computed.
 // Blocked logits are written back as BLOCKED, so that the backward pass sees what was blocked.
 struct Params {
     rows: u32,
@@ -36,18 +35,6 @@ fn weight_of(mass: f32) -> f32 {
     return whole * (1.0 - hyper[FOCUS]) + whole * hyper[FOCUS] * f32(p.steps + 1u) * mass;
 }
 
-// All that is left stops.
-fn end_here(tape_row: u32, next_row: u32) {
-    let at = tape_row * SCALARS;
-    scalars[at + HALT] = 1.0;
-    scalars[at + GO] = 0.0;
-    scalars[at + ENTROPY] = 0.0;
-    scalars[at + PRICE] = 0.0;
-    scalars[at + WEIGHT] = weight_of(scalars[at + SURVIVAL]);
-    scalars[next_row * SCALARS + SURVIVAL] = 0.0;
-    path[tape_row] = p.features;
-}
-
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3<u32>,
@@ -66,12 +53,6 @@ fn main(
     let first = tape_row < p.rows;
     let relaxed = p.relaxed * p.rows > row;
     let features = min(p.features, arrayLength(&costs));
-    if (!agree(lane, relaxed || still_asks(row))) {
-        if (lane == 0u) {
-            end_here(tape_row, next_row);
-        }
-        return;
-    }
     let z_at = tape_row * p.logit_pitch;
     let seen_at = row * p.features;
     let tau_hard = hyper[TAU_HARD];

@@ -17,7 +17,6 @@
 // the mean of  s g (Q − b) ∂ln r_j/∂z,  r = p over the features, for any b that does not depend on j.
 // b is the mean Q of the instance's other rollouts (its twins). The share `score` of the gradient of r
 // is this one, the rest the relaxed one; not `relaxed`, all of it, and `relax` and `mask_grad` are not read.
-// In such a step, an instance that does not ask any more (asks.wgsl) has stopped: S = ℓ.
 struct Params {
     rows: u32,
     step: u32,
@@ -79,12 +78,6 @@ fn main(
         return;
     }
     let tape_row = p.step * p.rows + row;
-    if (!agree(lane, p.relaxed != 0u || still_asks(row))) {
-        if (lane == 0u) {
-            scalars[tape_row * SCALARS + VALUE] = losses[tape_row * LOSSES + LOSS];
-        }
-        return;
-    }
     let z_at = tape_row * p.logit_pitch;
     let alpha = hyper[ALPHA];
     let lambda = hyper[LAMBDA];

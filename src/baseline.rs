@@ -2,7 +2,7 @@
 
 use crate::data::{Dataset, Split};
 use crate::engine::Engine;
-use crate::engine::cpu::matmul::{Finish, Pick, Shape, Start, matmul};
+use crate::engine::cpu::matmul::{Finish, Shape, Start, matmul};
 use crate::error::{Error, Result};
 use crate::evaluate::{Summary, Traces};
 use crate::methods::nmppg::{Config, Stepper, Which};
@@ -127,7 +127,6 @@ impl Selector {
             (&first, Shape::rows(self.rows, h1, h1)),
             (w2, Shape::rows(h1, h2, h2)),
             (Finish::Relu, None),
-            Pick::All,
         );
         let mut total = 0.0;
         let mut logits = vec![0.0f32; b3.len()];

@@ -80,7 +80,7 @@ struct Description {
     problem: ProblemDescription,
     normalization: Normalization,
     horizon: usize,
-    config: Config,
+    config: serde_json::Value,
     history: Vec<Epoch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     encoding: Option<Encoding>,
@@ -228,14 +228,14 @@ impl Model {
         Groups::new(&self.groups, features as u32, columns as u32).known()
     }
 
-    fn description(&self) -> Description {
+    fn description(&self) -> serde_json::Result<Description> {
         let features =
             self.problem.features().iter().enumerate().map(|(index, feature)| FeatureDescription {
                 name: feature.name.clone(),
                 cost: feature.cost,
                 columns: self.columns_of(index).to_vec(),
             });
-        Description {
+        Ok(Description {
             problem: ProblemDescription {
                 features: features.collect(),
                 classes: self.problem.classes().to_vec(),
@@ -244,10 +244,10 @@ impl Model {
             },
             normalization: self.normalization.clone(),
             horizon: self.steps,
-            config: self.config.clone(),
+            config: serde_json::to_value(&self.config)?,
             history: self.history.clone(),
             encoding: self.encoding.clone(),
-        }
+        })
     }
 
     /// Writes the model to a file, under a temporary name first.
@@ -256,7 +256,9 @@ impl Model {
     /// The file cannot be written; an older file of that name is then still there.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let text = serde_json::to_string(&self.description())
+        let text = self
+            .description()
+            .and_then(|description| serde_json::to_string(&description))
             .map_err(|error| Error::file(path, format!("the model cannot be described: {error}")))?;
         let metadata = HashMap::from(
             [("format", FORMAT.to_string()), ("querent", self.version.clone()), ("model", text)]
@@ -326,6 +328,8 @@ impl Model {
         if horizon == 0 || horizon > features {
             return fail(format!("the horizon is {horizon}, but there are {features} features"));
         }
+        let config = Config::from_file(config)
+            .map_err(|error| Error::Config(format!("the model's `config` cannot be read: {error}")))?;
         config.check(&problem)?;
 
         let file = SafeTensors::deserialize(bytes).map_err(cut)?;

@@ -41,7 +41,6 @@ fn linear_layers() {
             reals("dx", rows * ip),
         );
         let (grad, turned) = (reals("grad", mlp.len), reals("turned", mlp.len));
-        let live = b.buffer("live", Elem::U32, 1, Scope::Shared);
         let forward = |l: querent::nn::Layer, relu: u32, dropout: u32| k::Linear {
             rows: rows as u32,
             inputs_pitch: querent::nn::pitch(l.inputs) as u32,
@@ -55,8 +54,8 @@ fn linear_layers() {
             ..Default::default()
         };
         b.begin("forward");
-        b.call(forward(l1, 1, 1), &[x, w, drop, live, h]);
-        b.call(forward(l2, 0, 0), &[h, w, none, live, y]);
+        b.call(forward(l1, 1, 1), &[x, w, drop, h]);
+        b.call(forward(l2, 0, 0), &[h, w, none, y]);
         b.end();
         let grad_input = |l: querent::nn::Layer, gate: u32| k::LinearGradInput {
             rows: rows as u32,
@@ -93,12 +92,12 @@ fn linear_layers() {
         b.begin("backward");
         b.call(transpose(l1), &[w, turned]);
         b.call(transpose(l2), &[w, turned]);
-        b.call(grad_weight(l2), &[h, dy, live, grad]);
-        b.call(grad_bias(l2), &[dy, live, grad]);
-        b.call(grad_input(l2, 1), &[dy, turned, h, drop, live, da]);
-        b.call(grad_weight(l1), &[x, da, live, grad]);
-        b.call(grad_bias(l1), &[da, live, grad]);
-        b.call(grad_input(l1, 0), &[da, turned, none, none, live, dx]);
+        b.call(grad_weight(l2), &[h, dy, grad]);
+        b.call(grad_bias(l2), &[dy, grad]);
+        b.call(grad_input(l2, 1), &[dy, turned, h, drop, da]);
+        b.call(grad_weight(l1), &[x, da, grad]);
+        b.call(grad_bias(l1), &[da, grad]);
+        b.call(grad_input(l1, 0), &[da, turned, none, none, dx]);
         b.end();
 
         let mut rig = Rig::new(b);
@@ -154,7 +153,6 @@ fn first_layer_under_hard_masks() {
     let groups_id = b.buffer("groups", Elem::U32, features + 1 + 2 * columns, Scope::Shared);
     let path = b.buffer("path", Elem::U32, steps * rows, Scope::Shared);
     let when = b.buffer("when", Elem::U32, features * rows, Scope::Shared);
-    let live = b.buffer("live", Elem::U32, 1, Scope::Shared);
     let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Shared);
     let (x, w, drop) = (reals("x", rows * xp), reals("w", mlp.len), reals("drop", all * hp));
     let (sum, h) = (reals("sum", rows * hp), reals("h", all * hp));
@@ -177,14 +175,14 @@ fn first_layer_under_hard_masks() {
                 tape: 1,
                 ..Default::default()
             },
-            &[groups_id, x, path, w, drop, live, sum, h],
+            &[groups_id, x, path, w, drop, sum, h],
         );
     }
     b.end();
     b.begin("backward");
     let (each_row, each_step) = (rows as u32, steps as u32 + 1);
     let suffix = k::EmbedSuffix { rows: each_row, steps: each_step, pitch: hp as u32, ..Default::default() };
-    b.call(suffix, &[live, d]);
+    b.call(suffix, &[d]);
     b.call(
         k::EmbedGrad {
             rows: rows as u32,
@@ -198,7 +196,7 @@ fn first_layer_under_hard_masks() {
             divisor: 2,
             ..Default::default()
         },
-        &[groups_id, x, when, d, live, grad],
+        &[groups_id, x, when, d, grad],
     );
     b.end();
 
@@ -239,7 +237,6 @@ fn weighted_cross_entropy() {
     let pitch = querent::nn::pitch(classes);
     let mut b = PlanBuilder::new(1);
     let y = b.buffer("y", Elem::U32, batch, Scope::Shared);
-    let live = b.buffer("live", Elem::U32, 1, Scope::Shared);
     let logits = b.buffer("logits", Elem::F32, rows * pitch, Scope::Shared);
     let costs = b.buffer("costs", Elem::F32, 2 + classes, Scope::Shared);
     let losses_id = b.buffer("losses", Elem::F32, rows * losses::LEN, Scope::Shared);
@@ -256,7 +253,7 @@ fn weighted_cross_entropy() {
                 weighted,
                 ..Default::default()
             },
-            &[logits, y, costs, losses_id, tape, live],
+            &[logits, y, costs, losses_id, tape],
         );
         b.end();
     }

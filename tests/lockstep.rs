@@ -86,7 +86,6 @@ impl Pair {
             rollout: shape.rollout,
             dropout: shape.dropout,
             parts: shape.stage().parts,
-            negligible: 0.5,
             seed: 5,
             ..Config::default()
         };

@@ -204,7 +204,7 @@ fn spoiled_files_are_refused_with_what_is_wrong() {
     describe("the horizon is 4, but there are 3 features", "/horizon", json!(4));
     describe("`model` cannot be read", "/horizon", json!(1.5));
     describe("alpha is -1", "/config/alpha", json!(-1));
-    describe("`model` cannot be read: unknown field `x`", "/config", json!({"x": 1}));
+    describe("`config` cannot be read: unknown field `x`", "/config", json!({"x": 1}));
     describe(
         "tensor `policy.0.weight` has shape [3, 7], expected [8, 7]",
         "/config/policy_hidden",

@@ -294,7 +294,6 @@ fn numbers() -> Vec<(&'static str, u32)> {
         ("FOCUS", word(hyper::FOCUS)),
         ("PARTS", word(hyper::PARTS)),
         ("BLUR", word(hyper::BLUR)),
-        ("NEGLIGIBLE", word(hyper::NEGLIGIBLE)),
         ("ADVANCE_POLICY", advance::POLICY),
         ("ADVANCE_PREDICTOR", advance::PREDICTOR),
         ("ADVANCE_CHUNK", advance::CHUNK),

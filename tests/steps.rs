@@ -1,5 +1,5 @@
-//! What a training step may leave out or add: steps without the relaxed gradient, rollouts that end one by one,
-//! and noise on the rows.
+//! What a training step may leave out or add: steps without the relaxed gradient, and noise on
+//! the rows.
 
 mod common;
 mod rig;
@@ -8,7 +8,7 @@ use common::distance;
 use querent::Engine;
 use querent::engine::kernels as k;
 use querent::engine::plan::{Elem, PlanBuilder, Scope};
-use querent::engine::state::{clock, hyper, scalars};
+use querent::engine::state::{clock, hyper};
 use querent::nmppg::{Config, Stage, Stepper};
 use rig::Rig;
 
@@ -53,83 +53,6 @@ fn a_scored_step_is_the_whole_step() {
             assert!(distance(&scored, whole) < 1e-12, "{horizon}: {:.1e}", distance(&scored, whole));
         }
         assert!(distance(&gradients(&scored, 0.5)[0], &gradients(&whole, 0.5)[0]) > 1e-3, "must differ");
-    }
-}
-
-/// A step of a policy that is sure of itself, here and there: its networks' gradients, and for each row the
-/// mass that stops at each step and how many steps it has.
-struct Ended {
-    gradients: [Vec<f64>; 2],
-    stopped: Vec<f64>,
-    steps: Vec<u32>,
-}
-
-impl Ended {
-    const ROWS: usize = 24;
-    const HORIZON: usize = 6;
-
-    fn new(negligible: f64) -> Self {
-        let config = Config {
-            policy_hidden: [12, 9],
-            predictor_hidden: [10, 13],
-            batch: Self::ROWS,
-            horizon: Some(Self::HORIZON),
-            dropout: 0.2,
-            blur: 0.0,
-            negligible,
-            seed: 3,
-            ..Config::default()
-        };
-        let stage = Stage {
-            exact_stop: true,
-            score: 1.0,
-            twins: 2,
-            lambda: 0.01,
-            guard: 0.02,
-            focus: 1.0 - 1e-13,
-            ..Stage::default()
-        };
-        let mut stepper = Stepper::new(&Engine::cpu_f64(), &rig::toy(7, Self::ROWS), config).expect("fits");
-        stepper.set_stage(stage).expect("valid");
-        let find = |stepper: &Stepper, name: &str| stepper.program().plan().find(name).expect("declared");
-        // Large weights: some rows stop for good at once, some later, some never.
-        let values = find(&stepper, "policy.values");
-        let scaled: Vec<f64> =
-            stepper.program().read_blocking(values).expect("reads").iter().map(|value| value * 9.0).collect();
-        stepper.program_mut().write(values, 0, &scaled);
-        let range = stepper.program().plan().section("step.scored");
-        stepper.program_mut().run(range, 1);
-        let read = |name: &str| stepper.program().read_blocking(find(&stepper, name)).expect("reads");
-        let tape = read("scalars");
-        let stopped = (0..Self::ROWS)
-            .map(|row| {
-                let at = |t: usize| &tape[(t * Self::ROWS + row) * scalars::LEN..][..scalars::LEN];
-                let last = at(Self::HORIZON)[scalars::SURVIVAL];
-                let before = |t: usize| at(t)[scalars::SURVIVAL] * at(t)[scalars::HALT];
-                (0..Self::HORIZON).map(before).sum::<f64>() + last
-            })
-            .collect();
-        let live = stepper.program().read_words_blocking(find(&stepper, "live")).expect("reads");
-        let steps = live.iter().skip(Self::HORIZON + 1).take(Self::ROWS).copied().collect();
-        Self { gradients: ["policy.grad", "predictor.grad"].map(read), stopped, steps }
-    }
-}
-
-/// A rollout that ends where its mass cannot be seen any more in the gradient leaves the gradient as it is; one
-/// that ends early changes it. Wherever they end, no mass is lost, and twins end together.
-#[test]
-fn rollouts_end_one_by_one() {
-    let (whole, fine, coarse) = (Ended::new(0.0), Ended::new(1e-12), Ended::new(0.2));
-    for ended in [&fine, &coarse] {
-        let different: std::collections::BTreeSet<u32> = ended.steps.iter().copied().collect();
-        assert!(different.len() >= 3 && different.contains(&(Ended::HORIZON as u32)), "{different:?}");
-        assert!(ended.steps.chunks_exact(2).all(|twins| twins[0] == twins[1]));
-        assert!(ended.stopped.iter().all(|mass| (mass - 1.0).abs() < 1e-12), "{:?}", ended.stopped);
-    }
-    for network in 0..2 {
-        let [same, other] =
-            [&fine, &coarse].map(|ended| distance(&ended.gradients[network], &whole.gradients[network]));
-        assert!(same < 1e-10 && other > 1e-4, "network {network}: {same:.1e}, {other:.1e}");
     }
 }
 

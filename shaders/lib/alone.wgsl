@@ -11,10 +11,6 @@ fn lane_of(thread: u32) -> u32 {
     return 0u;
 }
 
-fn agree(lane: u32, value: bool) -> bool {
-    return value;
-}
-
 fn meet() {}
 
 fn sum_all(lane: u32, value: f32) -> f32 {

@@ -21,7 +21,7 @@ fn outer_product(group: vec3<u32>, thread: vec3<u32>, rows4: u32, terms: u32, co
             var from_left = vec4(0.0);
             var from_right = vec4(0.0);
             if (first + down < terms) {
-                let term = term_at(first + down);
+                let term = first + down;
                 if (first_row + bring < rows4) {
                     from_left = left(term, first_row + bring);
                 }

@@ -17,8 +17,7 @@ fn outer_product(group: vec3<u32>, thread: vec3<u32>, rows4: u32, terms: u32, co
     var sums5 = mat4x4<f32>();
     var sums6 = mat4x4<f32>();
     var sums7 = mat4x4<f32>();
-    for (var index = 0u; index < terms; index++) {
-        let term = term_at(index);
+    for (var term = 0u; term < terms; term++) {
         let r = right_row(term, column, columns4);
         let l0 = left(term, row4);
         let l1 = left(term, min(row4 + 1u, last));

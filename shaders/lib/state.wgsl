@@ -29,7 +29,6 @@ const TWINS: u32 = 15u;  // rollouts of an instance in a batch
 const FOCUS: u32 = 16u;  // share of the predictor's loss that counts where the policy stops
 const PARTS: u32 = 17u;  // share of the predictor's loss on parts of what was asked
 const BLUR: u32 = 18u;   // noise on the training rows, in standard deviations of each column
-const NEGLIGIBLE: u32 = 19u; // a rollout ends where less than this mass is left
 
 // what `advance` moves
 const ADVANCE_POLICY: u32 = 1u;

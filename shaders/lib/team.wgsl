@@ -3,7 +3,6 @@
 const GROUP: u32 = 64u;
 
 var<workgroup> reduce_index: array<u32, WIDTH>;
-var<workgroup> agreed: u32;
 
 fn row_of(group: vec3<u32>, groups: vec3<u32>, thread: u32) -> u32 {
     return group.y * groups.x + group.x;
@@ -11,14 +10,6 @@ fn row_of(group: vec3<u32>, groups: vec3<u32>, thread: u32) -> u32 {
 
 fn lane_of(thread: u32) -> u32 {
     return thread;
-}
-
-// What one thread has found out, for all.
-fn agree(lane: u32, value: bool) -> bool {
-    if (lane == 0u) {
-        agreed = u32(value);
-    }
-    return workgroupUniformLoad(&agreed) != 0u;
 }
 
 // What was read by all may be changed by one.

@@ -113,10 +113,8 @@ pub trait Params: Copy {
 }
 
 const ALONE: &str = include_str!("../../shaders/lib/alone.wgsl");
-const ASKS: &str = include_str!("../../shaders/lib/asks.wgsl");
 const BEST: &str = include_str!("../../shaders/lib/best.wgsl");
 const GROUPS: &str = include_str!("../../shaders/lib/groups.wgsl");
-const LIVE: &str = include_str!("../../shaders/lib/live.wgsl");
 const MATH: &str = include_str!("../../shaders/lib/math.wgsl");
 const PLACE: &str = include_str!("../../shaders/lib/place.wgsl");
 const OUTER: &str = include_str!("../../shaders/lib/outer.wgsl");
@@ -257,29 +255,27 @@ kernels! {
 
     /// First layer under hard masks: a running sum of the acquired features' weight rows.
     Embed "embed" [GROUPS]
-        { rows, first_step, steps, columns, features, hidden_pitch, x_pitch, weight, bias, dropout, tape,
-          ends, past }
+        { rows, first_step, steps, columns, features, hidden_pitch, x_pitch, weight, bias, dropout, tape }
         (groups: U32 Read, x: F32 Read, path: U32 Read, weights: F32 Read, multiplier: F32 Read,
-         live: U32 Read, sum: F32 Write, hidden: F32 Write)
+         sum: F32 Write, hidden: F32 Write)
         |p| area(p.hidden_pitch / 4, p.rows);
 
     /// Suffix sums over the steps of the first layer's gradient, in place.
     EmbedSuffix "embed_suffix" []
-        { rows, steps, pitch, ends, past }
-        (live: U32 Read, grad_hidden: F32 Write)
+        { rows, steps, pitch }
+        (grad_hidden: F32 Write)
         |p| area(p.pitch / 4, p.rows);
 
     /// First layer's weight gradient from the suffix sums: each acquired row gets its suffix.
     EmbedGrad "embed_grad" [GROUPS]
-        { rows, steps, columns, features, hidden_pitch, x_pitch, weight, bias, accumulate, divisor, ends, past }
-        (groups: U32 Read, x: F32 Read, when: U32 Read, suffix: F32 Read, live: U32 Read, grad: F32 Write)
+        { rows, steps, columns, features, hidden_pitch, x_pitch, weight, bias, accumulate, divisor }
+        (groups: U32 Read, x: F32 Read, when: U32 Read, suffix: F32 Read, grad: F32 Write)
         |p| area(p.hidden_pitch / 4, p.columns + p.features + 1);
 
     /// Linear layer forward: y = x·W + b, then ReLU and dropout if asked for.
-    Linear "linear" [LIVE PRODUCT]
-        { rows, inputs_pitch, outputs_pitch, x_row, y_row, weight, bias, relu, dropout,
-          live_from, live_to, live_list, live_shift }
-        (x: F32 Read, weights: F32 Read, multiplier: F32 Read, live: U32 Read, y: F32 Write)
+    Linear "linear" [PRODUCT]
+        { rows, inputs_pitch, outputs_pitch, x_row, y_row, weight, bias, relu, dropout }
+        (x: F32 Read, weights: F32 Read, multiplier: F32 Read, y: F32 Write)
         |p| tiles(p.outputs_pitch, p.rows);
 
     /// A layer's weight the other way round, for the way back to its input.
@@ -289,50 +285,42 @@ kernels! {
         |p| area(p.outputs_pitch / 4, p.inputs_pitch / 4);
 
     /// Linear layer backward to its input: dx = dy·Wᵀ, through the ReLU and dropout before it.
-    LinearGradInput "linear_grad_input" [LIVE PRODUCT]
-        { rows, inputs_pitch, outputs_pitch, dy_row, dx_row, hidden_row, weight, gate, dropout,
-          live_from, live_to, live_list, live_shift }
-        (dy: F32 Read, transposed: F32 Read, hidden: F32 Read, multiplier: F32 Read, live: U32 Read,
+    LinearGradInput "linear_grad_input" [PRODUCT]
+        { rows, inputs_pitch, outputs_pitch, dy_row, dx_row, hidden_row, weight, gate, dropout }
+        (dy: F32 Read, transposed: F32 Read, hidden: F32 Read, multiplier: F32 Read,
          dx: F32 Write)
         |p| tiles(p.inputs_pitch, p.rows);
 
     /// Linear layer backward to its weights: dW = xᵀ·dy / divisor.
-    LinearGradWeight "linear_grad_weight" [LIVE OUTER]
-        { rows, inputs_pitch, outputs_pitch, weight, accumulate, divisor,
-          live_from, live_to, live_list, live_shift }
-        (x: F32 Read, dy: F32 Read, live: U32 Read, grad: F32 Write)
+    LinearGradWeight "linear_grad_weight" [OUTER]
+        { rows, inputs_pitch, outputs_pitch, weight, accumulate, divisor }
+        (x: F32 Read, dy: F32 Read, grad: F32 Write)
         |p| tiles(p.outputs_pitch, p.inputs_pitch);
 
     /// Linear layer backward to its bias: the column sums of dy / divisor.
-    BiasGrad "bias_grad" [LIVE]
-        { rows, pitch, bias, accumulate, divisor, live_from, live_to, live_list, live_shift }
-        (dy: F32 Read, live: U32 Read, grad: F32 Write)
+    BiasGrad "bias_grad" []
+        { rows, pitch, bias, accumulate, divisor }
+        (dy: F32 Read, grad: F32 Write)
         |p| line(p.pitch, 64);
 
-    /// Lists the rows that are still asking at a step.
-    Live "live" [STATE TAPE ASKS]
-        { rows, step, ends, list }
-        (scalars: F32 Read, hyper: F32 Read, live: U32 Write)
-        |_p| [1, 1, 1];
-
     /// One acquisition of the rollout: block, temper, perturb, choose; masks, survival, entropy.
-    Select "select" [MATH BEST REDUCE TEAM STATE TAPE ASKS]
+    Select "select" [MATH BEST REDUCE TEAM STATE TAPE]
         { rows, step, steps, features, logit_pitch, relax_pitch, soft, relaxed }
         (logits: F32 Write, gumbel: F32 Read, when: U32 Write, relax: F32 Write, path: U32 Write,
          scalars: F32 Write, costs: F32 Read, hyper: F32 Read)
         |p| each(p.rows);
 
     /// Backward through one acquisition: the logits become their gradient.
-    SelectGrad "select_grad" [MATH BEST REDUCE TEAM STATE TAPE ASKS]
+    SelectGrad "select_grad" [MATH BEST REDUCE TEAM STATE TAPE]
         { rows, step, steps, features, logit_pitch, relax_pitch, relaxed }
         (logits: F32 Write, relax: F32 Read, mask_grad: F32 Read, scalars: F32 Write, losses: F32 Read,
          costs: F32 Read, hyper: F32 Read, path: U32 Read)
         |p| each(p.rows);
 
     /// Weighted cross-entropy of each row; the logits become the loss's unit gradient.
-    Loss "loss" [MATH TAPE LIVE]
-        { rows, batch, classes, pitch, weights, weighted, live_from, live_to, live_list, live_shift }
-        (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write, scalars: F32 Read, live: U32 Read)
+    Loss "loss" [MATH TAPE]
+        { rows, batch, classes, pitch, weights, weighted }
+        (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write, scalars: F32 Read)
         |p| line(p.rows, 64);
 
     /// The gradient of a loss with respect to the mask, from the gradient of the first layer's input.
@@ -410,8 +398,6 @@ mod tests {
             bias: 9,
             dropout: 10,
             tape: 11,
-            ends: 12,
-            past: 13,
         };
         assert_eq!(Embed::from_words(&p.words()), p);
         assert_eq!(KERNELS[KernelId::Embed as usize].name, "embed");

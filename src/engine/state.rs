@@ -67,10 +67,8 @@ pub mod hyper {
     pub const PARTS: usize = 17;
     /// Noise on the training rows, in standard deviations of each column.
     pub const BLUR: usize = 18;
-    /// A rollout ends where less than this mass is left.
-    pub const NEGLIGIBLE: usize = 19;
     /// How many words there are.
-    pub const LEN: usize = 20;
+    pub const LEN: usize = 19;
 }
 
 /// What `advance` moves: bits.

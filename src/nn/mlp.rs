@@ -132,54 +132,6 @@ impl From<BufferId> for Operand {
     }
 }
 
-/// Which rows of the tape a call works on.
-#[derive(Clone, Copy, Debug)]
-pub enum Rows {
-    /// So many, from its operands' rows on.
-    All(usize),
-    /// Those on lists.
-    Live(LiveRows),
-}
-
-impl From<usize> for Rows {
-    fn from(rows: usize) -> Self {
-        Self::All(rows)
-    }
-}
-
-/// Rows of the tape that are on the lists of some steps (`shaders/lib/live.wgsl`).
-#[derive(Clone, Copy, Debug)]
-pub struct LiveRows {
-    /// The steps.
-    pub steps: [usize; 2],
-    /// Where the lists begin in their buffer.
-    pub list: usize,
-    /// Rows before them that are all worked on; the listed ones are shifted by as many.
-    pub shift: usize,
-    /// How many rows there are at most.
-    pub most: usize,
-}
-
-impl Rows {
-    /// The most there can be.
-    pub fn most(self) -> u32 {
-        match self {
-            Self::All(rows) => rows as u32,
-            Self::Live(live) => live.most as u32,
-        }
-    }
-
-    /// As kernels take it: first and last step, list, shift.
-    pub fn words(self) -> [u32; 4] {
-        match self {
-            Self::All(_) => [0; 4],
-            Self::Live(LiveRows { steps: [from, to], list, shift, .. }) => {
-                [from, to, list, shift].map(|word| word as u32)
-            }
-        }
-    }
-}
-
 /// A network in a plan: its layout and its buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Net {
@@ -201,19 +153,17 @@ pub struct Net {
     pub grad: BufferId,
     /// Bound where a kernel's optional input is not used.
     none: BufferId,
-    /// The lists of rows.
-    live: BufferId,
 }
 
 impl Net {
     /// Declares a network's buffers.
-    pub fn declare(b: &mut PlanBuilder, name: &str, mlp: Mlp, [none, live]: [BufferId; 2]) -> Self {
+    pub fn declare(b: &mut PlanBuilder, name: &str, mlp: Mlp, none: BufferId) -> Self {
         let mut shared = |what| b.buffer(format!("{name}.{what}"), Elem::F32, mlp.len, Scope::Shared);
         let (values, transposed) = (shared("values"), shared("transposed"));
         let (average, best) = (shared("average"), shared("best"));
         let (mean, variance) = (shared("mean"), shared("variance"));
         let grad = b.buffer(format!("{name}.grad"), Elem::F32, mlp.len, Scope::Lane);
-        Self { mlp, values, transposed, average, best, mean, variance, grad, none, live }
+        Self { mlp, values, transposed, average, best, mean, variance, grad, none }
     }
 
     /// The same network with its averaged weights, for evaluation.
@@ -226,16 +176,15 @@ impl Net {
         &self,
         b: &mut PlanBuilder,
         layer: usize,
-        rows: impl Into<Rows>,
+        rows: usize,
         x: Operand,
         y: Operand,
         dropout: Option<BufferId>,
     ) {
-        let (l, rows) = (self.mlp.layers[layer], rows.into());
-        let [live_from, live_to, live_list, live_shift] = rows.words();
+        let l = self.mlp.layers[layer];
         b.call(
             Linear {
-                rows: rows.most(),
+                rows: rows as u32,
                 inputs_pitch: pitch(l.inputs) as u32,
                 outputs_pitch: pitch(l.outputs) as u32,
                 x_row: x.row as u32,
@@ -244,12 +193,8 @@ impl Net {
                 bias: l.bias as u32,
                 relu: u32::from(layer < 2),
                 dropout: dropout.is_some() as u32,
-                live_from,
-                live_to,
-                live_list,
-                live_shift,
             },
-            &[x.buffer, self.values, dropout.unwrap_or(self.none), self.live, y.buffer],
+            &[x.buffer, self.values, dropout.unwrap_or(self.none), y.buffer],
         );
     }
 
@@ -274,17 +219,16 @@ impl Net {
         &self,
         b: &mut PlanBuilder,
         layer: usize,
-        rows: impl Into<Rows>,
+        rows: usize,
         dy: Operand,
         dx: Operand,
         hidden: Option<Operand>,
         dropout: Option<BufferId>,
     ) {
-        let (l, rows) = (self.mlp.layers[layer], rows.into());
-        let [live_from, live_to, live_list, live_shift] = rows.words();
+        let l = self.mlp.layers[layer];
         b.call(
             LinearGradInput {
-                rows: rows.most(),
+                rows: rows as u32,
                 inputs_pitch: pitch(l.inputs) as u32,
                 outputs_pitch: pitch(l.outputs) as u32,
                 dy_row: dy.row as u32,
@@ -293,17 +237,12 @@ impl Net {
                 weight: l.weight as u32,
                 gate: hidden.is_some() as u32,
                 dropout: dropout.is_some() as u32,
-                live_from,
-                live_to,
-                live_list,
-                live_shift,
             },
             &[
                 dy.buffer,
                 self.transposed,
                 hidden.map_or(self.none, |hidden| hidden.buffer),
                 dropout.unwrap_or(self.none),
-                self.live,
                 dx.buffer,
             ],
         );
@@ -316,46 +255,24 @@ impl Net {
         &self,
         b: &mut PlanBuilder,
         layer: usize,
-        rows: impl Into<Rows>,
+        rows: usize,
         x: BufferId,
         dy: BufferId,
         divisor: usize,
         accumulate: bool,
     ) {
-        let (l, rows) = (self.mlp.layers[layer], rows.into());
-        let [live_from, live_to, live_list, live_shift] = rows.words();
-        let (rows, divisor, accumulate) = (rows.most(), divisor as u32, u32::from(accumulate));
+        let l = self.mlp.layers[layer];
+        let (rows, divisor, accumulate) = (rows as u32, divisor as u32, u32::from(accumulate));
         let outputs_pitch = pitch(l.outputs) as u32;
         let inputs_pitch = pitch(l.inputs) as u32;
         let weight = l.weight as u32;
         b.call(
-            LinearGradWeight {
-                rows,
-                inputs_pitch,
-                outputs_pitch,
-                weight,
-                accumulate,
-                divisor,
-                live_from,
-                live_to,
-                live_list,
-                live_shift,
-            },
-            &[x, dy, self.live, self.grad],
+            LinearGradWeight { rows, inputs_pitch, outputs_pitch, weight, accumulate, divisor },
+            &[x, dy, self.grad],
         );
         b.call(
-            BiasGrad {
-                rows,
-                pitch: outputs_pitch,
-                bias: l.bias as u32,
-                accumulate,
-                divisor,
-                live_from,
-                live_to,
-                live_list,
-                live_shift,
-            },
-            &[dy, self.live, self.grad],
+            BiasGrad { rows, pitch: outputs_pitch, bias: l.bias as u32, accumulate, divisor },
+            &[dy, self.grad],
         );
     }
 

@@ -2,4 +2,4 @@
 
 mod mlp;
 
-pub use mlp::{Layer, LiveRows, Mlp, Net, Operand, Rows, Tensors, pitch};
+pub use mlp::{Layer, Mlp, Net, Operand, Tensors, pitch};

@@ -20,16 +20,10 @@ fn add<T: Real>(to: &mut [T], row: &[T]) {
     }
 }
 
-/// The steps of a row, `steps` at most: with `past`, those at which it asks and past − 1 more.
-#[inline(always)]
-fn end_of(live: &[u32], ends: u32, past: u32, row: usize, steps: u32) -> usize {
-    if past == 0 { steps as usize } else { steps.min(live[ends as usize + row] + past - 1) as usize }
-}
-
 #[inline(always)]
 pub fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
     let (groups, x, path) = (args.words(), args.reals(), args.words());
-    let (weights, multiplier, live) = (args.reals(), args.reals(), args.words());
+    let (weights, multiplier) = (args.reals(), args.reals());
     let (sum, hidden) = (args.reals_mut(), args.reals_mut());
     let groups = Groups::new(groups, p.features, p.columns);
     let (rows, pitch, x_pitch) = (p.rows as usize, p.hidden_pitch as usize, p.x_pitch as usize);
@@ -37,7 +31,7 @@ pub fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
     for row in 0..rows {
         let a = &mut sum[row * pitch..][..pitch];
         let x = &x[row * x_pitch..][..x_pitch];
-        for t in p.first_step as usize..end_of(live, p.ends, p.past, row, p.first_step + p.steps) {
+        for t in p.first_step as usize..(p.first_step + p.steps) as usize {
             if t == 0 {
                 a.copy_from_slice(&weights[p.bias as usize..][..pitch]);
                 for &column in groups.known() {
@@ -67,17 +61,8 @@ pub fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
 
 #[inline(always)]
 pub fn embed_suffix<T: Real>(p: &EmbedSuffix, mut args: Args<T>) {
-    let (live, grad_hidden) = (args.words(), args.reals_mut());
-    let (pitch, block) = (p.pitch as usize, p.rows as usize * p.pitch as usize);
-    if p.past != 0 {
-        for row in 0..p.rows as usize {
-            for t in (1..end_of(live, p.ends, p.past, row, p.steps)).rev() {
-                let (earlier, later) = grad_hidden.split_at_mut(t * block + row * pitch);
-                add(&mut earlier[(t - 1) * block + row * pitch..][..pitch], &later[..pitch]);
-            }
-        }
-        return;
-    }
+    let grad_hidden = args.reals_mut();
+    let block = p.rows as usize * p.pitch as usize;
     for t in (1..p.steps as usize).rev() {
         let (earlier, later) = grad_hidden.split_at_mut(t * block);
         add(&mut earlier[(t - 1) * block..], &later[..block]);
@@ -87,7 +72,7 @@ pub fn embed_suffix<T: Real>(p: &EmbedSuffix, mut args: Args<T>) {
 #[inline(always)]
 pub fn embed_grad<T: Real>(p: &EmbedGrad, mut args: Args<T>) {
     let (groups, x, when) = (args.words(), args.reals(), args.words());
-    let (suffix, live, grad) = (args.reals(), args.words(), args.reals_mut());
+    let (suffix, grad) = (args.reals(), args.reals_mut());
     let groups = Groups::new(groups, p.features, p.columns);
     let (rows, pitch) = (p.rows as usize, p.hidden_pitch as usize);
     let (weight, bias) = (p.weight as usize, p.bias as usize);
@@ -98,7 +83,6 @@ pub fn embed_grad<T: Real>(p: &EmbedGrad, mut args: Args<T>) {
     }
     let scale = T::ONE / T::count(p.divisor);
     for row in 0..rows {
-        let end = end_of(live, p.ends, p.past, row, p.steps) as u32;
         let all = &suffix[row * pitch..][..pitch];
         add_scaled(&mut grad[bias..][..pitch], scale, all);
         let x = &x[row * p.x_pitch as usize..][..p.x_pitch as usize];
@@ -107,7 +91,7 @@ pub fn embed_grad<T: Real>(p: &EmbedGrad, mut args: Args<T>) {
             add_scaled(&mut grad[to..][..pitch], scale * x[column as usize], all);
         }
         for (feature, &step) in when[row * p.features as usize..][..p.features as usize].iter().enumerate() {
-            if step >= end - 1 {
+            if step >= p.steps - 1 {
                 continue;
             }
             let later = &suffix[((step as usize + 1) * rows + row) * pitch..][..pitch];

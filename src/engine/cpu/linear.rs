@@ -2,24 +2,17 @@
 //! `bias_grad.wgsl`: a linear layer forward and its three gradients.
 
 use super::args::Args;
-use super::live::Listed;
-use super::matmul::{Finish, Pick, Shape, Start, matmul};
+use super::matmul::{Finish, Shape, Start, matmul};
 use super::real::Real;
 use crate::engine::kernels::{BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
 use rayon::prelude::*;
 
-/// Rows of the tape up to the last one that is worked on.
-fn extent(rows: u32, listed: Option<Listed>) -> usize {
-    listed.map_or(rows as usize, |listed| listed.last().map_or(0, |last| last + 1))
-}
-
 #[inline(always)]
 pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
     let (x, weights, multiplier) = (args.reals(), args.reals(), args.reals());
-    let (live, y) = (args.words(), args.reals_mut());
+    let y = args.reals_mut();
     let (inputs, outputs) = (p.inputs_pitch as usize, p.outputs_pitch as usize);
-    let listed = Listed::of(live, [p.live_from, p.live_to, p.live_list, p.live_shift]);
-    let rows = extent(p.rows, listed);
+    let rows = p.rows as usize;
     let y_at = p.y_row as usize * outputs;
     let y = &mut y[y_at..][..rows * outputs];
     let times = (p.dropout != 0).then(|| &multiplier[y_at..]);
@@ -30,7 +23,6 @@ pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
         (&x[p.x_row as usize * inputs..], Shape::rows(rows, inputs, inputs)),
         (&weights[p.weight as usize..], Shape::rows(inputs, outputs, outputs)),
         (if p.relu != 0 { Finish::Relu } else { Finish::Nothing }, times),
-        listed.map_or(Pick::All, Pick::Rows),
     );
 }
 
@@ -68,10 +60,9 @@ pub fn transpose<T: Real>(p: &Transpose, mut args: Args<T>) {
 #[inline(always)]
 pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
     let (dy, transposed, hidden) = (args.reals(), args.reals(), args.reals());
-    let (multiplier, live, dx) = (args.reals(), args.words(), args.reals_mut());
+    let (multiplier, dx) = (args.reals(), args.reals_mut());
     let (inputs, outputs) = (p.inputs_pitch as usize, p.outputs_pitch as usize);
-    let listed = Listed::of(live, [p.live_from, p.live_to, p.live_list, p.live_shift]);
-    let rows = extent(p.rows, listed);
+    let rows = p.rows as usize;
     let dx = &mut dx[p.dx_row as usize * inputs..][..rows * inputs];
     let at = p.hidden_row as usize * inputs;
     let times = (p.gate != 0 && p.dropout != 0).then(|| &multiplier[at..]);
@@ -82,16 +73,14 @@ pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
         (&dy[p.dy_row as usize * outputs..], Shape::rows(rows, outputs, outputs)),
         (&transposed[p.weight as usize..], Shape::rows(outputs, inputs, inputs)),
         (if p.gate != 0 { Finish::Gate(&hidden[at..]) } else { Finish::Nothing }, times),
-        listed.map_or(Pick::All, Pick::Rows),
     );
 }
 
 #[inline(always)]
 pub fn linear_grad_weight<T: Real>(p: &LinearGradWeight, mut args: Args<T>) {
-    let (x, dy, live, grad) = (args.reals(), args.reals(), args.words(), args.reals_mut());
+    let (x, dy, grad) = (args.reals(), args.reals(), args.reals_mut());
     let (inputs, outputs) = (p.inputs_pitch as usize, p.outputs_pitch as usize);
-    let listed = Listed::of(live, [p.live_from, p.live_to, p.live_list, p.live_shift]);
-    let rows = extent(p.rows, listed);
+    let rows = p.rows as usize;
     matmul(
         (&mut grad[p.weight as usize..][..inputs * outputs], Shape::rows(inputs, outputs, outputs)),
         if p.accumulate != 0 { Start::Kept } else { Start::Zero },
@@ -99,23 +88,20 @@ pub fn linear_grad_weight<T: Real>(p: &LinearGradWeight, mut args: Args<T>) {
         (x, Shape::rows(rows, inputs, inputs).transposed()),
         (dy, Shape::rows(rows, outputs, outputs)),
         (Finish::Nothing, None),
-        listed.map_or(Pick::All, Pick::Sum),
     );
 }
 
 #[inline(always)]
 pub fn bias_grad<T: Real>(p: &BiasGrad, mut args: Args<T>) {
-    let (dy, live, grad) = (args.reals(), args.words(), args.reals_mut());
-    let listed = Listed::of(live, [p.live_from, p.live_to, p.live_list, p.live_shift]);
+    let (dy, grad) = (args.reals(), args.reals_mut());
     let pitch = p.pitch as usize;
     let grad = &mut grad[p.bias as usize..][..pitch];
     if p.accumulate == 0 {
         grad.fill(T::ZERO);
     }
     let scale = T::ONE / T::count(p.divisor);
-    for index in 0..listed.map_or(p.rows as usize, |listed| listed.len()) {
-        let row = listed.map_or(index, |listed| listed.at(index));
-        for (g, &dy) in grad.iter_mut().zip(&dy[row * pitch..][..pitch]) {
+    for dy in dy.chunks_exact(pitch).take(p.rows as usize) {
+        for (g, &dy) in grad.iter_mut().zip(dy) {
             *g += scale * dy;
         }
     }

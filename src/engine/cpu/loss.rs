@@ -1,7 +1,6 @@
 //! Twin of `loss.wgsl`.
 
 use super::args::Args;
-use super::live::Listed;
 use super::real::Real;
 use crate::engine::kernels::Loss;
 use crate::engine::state::{NO_LABEL, losses, scalars};
@@ -9,11 +8,9 @@ use crate::engine::state::{NO_LABEL, losses, scalars};
 #[inline(always)]
 pub fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
     let (logits, y, costs, out) = (args.reals_mut(), args.words(), args.reals(), args.reals_mut());
-    let (tape, live) = (args.reals(), args.words());
+    let tape = args.reals();
     let (classes, pitch) = (p.classes as usize, p.pitch as usize);
-    let listed = Listed::of(live, [p.live_from, p.live_to, p.live_list, p.live_shift]);
-    for index in 0..listed.map_or(p.rows as usize, |listed| listed.len()) {
-        let row = listed.map_or(index, |listed| listed.at(index));
+    for row in 0..p.rows as usize {
         let label = y[row % p.batch as usize];
         let logits = &mut logits[row * pitch..][..classes];
         let (mut top, mut guess) = (logits[0], 0);

@@ -6,7 +6,6 @@
 //! number of the left factor. On the shapes of a training step this is 1.01 to 1.8 times as fast as the `gemm`
 //! crate, which packs (docs/benchmarks.md).
 
-use super::live::Listed;
 use super::real::Real;
 use super::{instructions, lanes};
 use pulp::{MemMask, Simd};
@@ -73,18 +72,7 @@ pub enum Finish<'a, T> {
 /// Dropout's multipliers, a matrix of the result's shape, if there are any.
 pub type Times<'a, T> = Option<&'a [T]>;
 
-/// Which part of a product is computed.
-#[derive(Clone, Copy)]
-pub enum Pick<'a> {
-    /// All of it.
-    All,
-    /// These rows of the result, from the same rows of `a`.
-    Rows(Listed<'a>),
-    /// All of it, summed over these columns of `a` and rows of `b`.
-    Sum(Listed<'a>),
-}
-
-/// `out = finish(start + scale·a·b)`, or what is picked of it. The rows of `b` and of `out` lie whole in memory.
+/// `out = finish(start + scale·a·b)`. The rows of `b` and of `out` lie whole in memory.
 pub fn matmul<T: Real>(
     (out, c): (&mut [T], Shape),
     start: Start<T>,
@@ -92,7 +80,6 @@ pub fn matmul<T: Real>(
     (a, a_shape): (&[T], Shape),
     (b, b_shape): (&[T], Shape),
     (finish, times): (Finish<T>, Times<T>),
-    pick: Pick,
 ) {
     assert!(
         a_shape.rows == c.rows && b_shape.columns == c.columns && a_shape.columns == b_shape.rows,
@@ -111,13 +98,7 @@ pub fn matmul<T: Real>(
             && times_fit,
         "a matrix reaches past its buffer"
     );
-    let picked_fits = match pick {
-        Pick::All => true,
-        Pick::Rows(listed) => listed.rows().all(|row| row < c.rows),
-        Pick::Sum(listed) => listed.rows().all(|row| row < b_shape.rows),
-    };
-    assert!(picked_fits, "a row was picked that is not there");
-    T::product(Product { out, c, start, scale, a, a_shape, b, b_shape, finish, times, pick });
+    T::product(Product { out, c, start, scale, a, a_shape, b, b_shape, finish, times });
 }
 
 /// A product whose shapes have been checked.
@@ -132,25 +113,11 @@ pub struct Product<'a, T> {
     b_shape: Shape,
     finish: Finish<'a, T>,
     times: Times<'a, T>,
-    pick: Pick<'a>,
-}
-
-impl<T> Product<'_, T> {
-    /// Rows of the result that are computed, and numbers that each is a sum of.
-    fn counts(&self) -> [usize; 2] {
-        match self.pick {
-            Pick::All => [self.c.rows, self.b_shape.rows],
-            Pick::Rows(listed) => [listed.len(), self.b_shape.rows],
-            Pick::Sum(listed) => [self.c.rows, listed.len()],
-        }
-    }
 }
 
 /// Row by row, in the plainest way: what checks the rest.
 pub fn plain_product<T: Real>(p: Product<T>) {
-    let [rows, terms] = p.counts();
-    for i in 0..rows {
-        let i = if let Pick::Rows(listed) = p.pick { listed.at(i) } else { i };
+    for i in 0..p.c.rows {
         let at = i * p.c.row_stride;
         let row = &mut p.out[at..][..p.c.columns];
         match p.start {
@@ -158,8 +125,7 @@ pub fn plain_product<T: Real>(p: Product<T>) {
             Start::Kept => {}
             Start::Bias(bias) => row.copy_from_slice(&bias[..p.c.columns]),
         }
-        for k in 0..terms {
-            let k = if let Pick::Sum(listed) = p.pick { listed.at(k) } else { k };
+        for k in 0..p.b_shape.rows {
             let a = p.scale * p.a[i * p.a_shape.row_stride + k * p.a_shape.column_stride];
             for (c, &b) in row.iter_mut().zip(&p.b[k * p.b_shape.row_stride..]) {
                 *c += a * b;
@@ -192,33 +158,21 @@ impl pulp::WithSimd for Product<'_, f32> {
     fn with_simd<S: Simd>(self, simd: S) {
         // Tiles that fill the registers: 24 of 32, or 8 of 16, hold the result.
         let mut p = self;
-        match (S::REGISTER_COUNT >= 32, p.pick) {
-            (true, Pick::All) => p.all_rows::<S, 8, ALL>(simd, 3),
-            (true, Pick::Rows(_)) => p.all_rows::<S, 8, ROWS>(simd, 3),
-            (true, Pick::Sum(_)) => p.all_rows::<S, 8, SUM>(simd, 3),
-            (false, Pick::All) => p.all_rows::<S, 4, ALL>(simd, 2),
-            (false, Pick::Rows(_)) => p.all_rows::<S, 4, ROWS>(simd, 2),
-            (false, Pick::Sum(_)) => p.all_rows::<S, 4, SUM>(simd, 2),
-        }
+        if S::REGISTER_COUNT >= 32 { p.all_rows::<S, 8>(simd, 3) } else { p.all_rows::<S, 4>(simd, 2) }
     }
 }
 
 /// Rows of the result that are finished before the next: they stay in the nearest caches.
 const BLOCK: usize = 64;
 
-/// What is picked, as the compiler knows it.
-const ALL: u8 = 0;
-const ROWS: u8 = 1;
-const SUM: u8 = 2;
-
 impl Product<'_, f32> {
     /// The result in blocks of rows, each in columns of at most `most` vectors, in tiles of `TALL` rows.
     #[inline(always)]
-    fn all_rows<S: Simd, const TALL: usize, const PICK: u8>(&mut self, simd: S, most: usize) {
-        let [rows, _] = self.counts();
+    fn all_rows<S: Simd, const TALL: usize>(&mut self, simd: S, most: usize) {
+        let rows = self.c.rows;
         for first in (0..rows).step_by(BLOCK) {
             let block = first..(first + BLOCK).min(rows);
-            self.all_columns::<S, TALL, PICK>(simd, most, block.clone());
+            self.all_columns::<S, TALL>(simd, most, block.clone());
             self.multiply(block);
         }
     }
@@ -228,7 +182,6 @@ impl Product<'_, f32> {
     fn multiply(&mut self, rows: Range<usize>) {
         let Some(times) = self.times else { return };
         for row in rows {
-            let row = if let Pick::Rows(listed) = self.pick { listed.at(row) } else { row };
             let out = &mut self.out[row * self.c.row_stride..][..self.c.columns];
             for (out, &times) in out.iter_mut().zip(&times[row * self.c.row_stride..]) {
                 *out *= times;
@@ -237,12 +190,7 @@ impl Product<'_, f32> {
     }
 
     #[inline(always)]
-    fn all_columns<S: Simd, const TALL: usize, const PICK: u8>(
-        &mut self,
-        simd: S,
-        most: usize,
-        rows: Range<usize>,
-    ) {
+    fn all_columns<S: Simd, const TALL: usize>(&mut self, simd: S, most: usize, rows: Range<usize>) {
         let width = S::F32_LANES;
         let mut first = 0;
         while first < self.c.columns {
@@ -254,12 +202,12 @@ impl Product<'_, f32> {
             // SAFETY: the columns are within the matrices, and `mask` leaves out what is not.
             unsafe {
                 match (vectors, last == width) {
-                    (1, true) => self.column::<S, TALL, PICK, 1, true>(simd, at, mask),
-                    (1, false) => self.column::<S, TALL, PICK, 1, false>(simd, at, mask),
-                    (2, true) => self.column::<S, TALL, PICK, 2, true>(simd, at, mask),
-                    (2, false) => self.column::<S, TALL, PICK, 2, false>(simd, at, mask),
-                    (_, true) => self.column::<S, TALL, PICK, 3, true>(simd, at, mask),
-                    (_, false) => self.column::<S, TALL, PICK, 3, false>(simd, at, mask),
+                    (1, true) => self.column::<S, TALL, 1, true>(simd, at, mask),
+                    (1, false) => self.column::<S, TALL, 1, false>(simd, at, mask),
+                    (2, true) => self.column::<S, TALL, 2, true>(simd, at, mask),
+                    (2, false) => self.column::<S, TALL, 2, false>(simd, at, mask),
+                    (_, true) => self.column::<S, TALL, 3, true>(simd, at, mask),
+                    (_, false) => self.column::<S, TALL, 3, false>(simd, at, mask),
                 }
             }
             first += vectors * width;
@@ -270,7 +218,7 @@ impl Product<'_, f32> {
     /// `VECTORS` vectors from column `first` on must be within the matrices; unless they are `WHOLE`, only
     /// what `mask` has of the last one. The rows must be among those that are computed.
     #[inline(always)]
-    unsafe fn column<S: Simd, const TALL: usize, const PICK: u8, const VECTORS: usize, const WHOLE: bool>(
+    unsafe fn column<S: Simd, const TALL: usize, const VECTORS: usize, const WHOLE: bool>(
         &mut self,
         simd: S,
         (first, rows): (usize, Range<usize>),
@@ -280,19 +228,19 @@ impl Product<'_, f32> {
         // SAFETY: this function's contract; the rows are within the matrices.
         unsafe {
             while row + TALL <= rows {
-                self.tile::<S, TALL, PICK, VECTORS, WHOLE>(simd, [row, first], mask);
+                self.tile::<S, TALL, VECTORS, WHOLE>(simd, [row, first], mask);
                 row += TALL;
             }
             if TALL > 4 && row + 4 <= rows {
-                self.tile::<S, 4, PICK, VECTORS, WHOLE>(simd, [row, first], mask);
+                self.tile::<S, 4, VECTORS, WHOLE>(simd, [row, first], mask);
                 row += 4;
             }
             if row + 2 <= rows {
-                self.tile::<S, 2, PICK, VECTORS, WHOLE>(simd, [row, first], mask);
+                self.tile::<S, 2, VECTORS, WHOLE>(simd, [row, first], mask);
                 row += 2;
             }
             if row < rows {
-                self.tile::<S, 1, PICK, VECTORS, WHOLE>(simd, [row, first], mask);
+                self.tile::<S, 1, VECTORS, WHOLE>(simd, [row, first], mask);
             }
         }
     }
@@ -300,7 +248,7 @@ impl Product<'_, f32> {
     /// # Safety
     /// As `column`, and `TALL` of the rows that are computed, from `row` on, must be there.
     #[inline(always)]
-    unsafe fn tile<S: Simd, const TALL: usize, const PICK: u8, const VECTORS: usize, const WHOLE: bool>(
+    unsafe fn tile<S: Simd, const TALL: usize, const VECTORS: usize, const WHOLE: bool>(
         &mut self,
         simd: S,
         [row, first]: [usize; 2],
@@ -320,46 +268,28 @@ impl Product<'_, f32> {
             }
         };
         let mut sums = [[zero; VECTORS]; TALL];
-        let mut place = [0; TALL];
-        for (i, place) in place.iter_mut().enumerate() {
-            *place = match self.pick {
-                Pick::Rows(listed) if PICK == ROWS => listed.at(row + i),
-                _ => row + i,
-            };
-        }
         // SAFETY: this function's contract, and `matmul` has checked the shapes. Of the pointers one step past
         // the last row, none is read from.
         unsafe {
             let mut b = self.b.as_ptr().add(first);
-            let mut a = self.a.as_ptr().add(if PICK == ROWS { 0 } else { row * self.a_shape.row_stride });
-            let [_, terms] = self.counts();
-            for k in 0..terms {
-                if PICK == SUM
-                    && let Pick::Sum(listed) = self.pick
-                {
-                    let k = listed.at(k);
-                    b = self.b.as_ptr().add(first + k * self.b_shape.row_stride);
-                    a = self.a.as_ptr().add(row * self.a_shape.row_stride + k * self.a_shape.column_stride);
-                }
+            let mut a = self.a.as_ptr().add(row * self.a_shape.row_stride);
+            for _ in 0..self.b_shape.rows {
                 let mut factors = [zero; VECTORS];
                 for (vector, factor) in factors.iter_mut().enumerate() {
                     *factor = load(b, vector);
                 }
                 for (i, sums) in sums.iter_mut().enumerate() {
-                    let down = if PICK == ROWS { place[i] } else { i };
-                    let factor = simd.splat_f32s(*a.add(down * self.a_shape.row_stride));
+                    let factor = simd.splat_f32s(*a.add(i * self.a_shape.row_stride));
                     for (sum, &other) in sums.iter_mut().zip(&factors) {
                         *sum = simd.mul_add_e_f32s(factor, other, *sum);
                     }
                 }
-                if PICK != SUM {
-                    b = b.wrapping_add(self.b_shape.row_stride);
-                    a = a.wrapping_add(self.a_shape.column_stride);
-                }
+                b = b.wrapping_add(self.b_shape.row_stride);
+                a = a.wrapping_add(self.a_shape.column_stride);
             }
             let scale = simd.splat_f32s(self.scale);
             for (i, sums) in sums.iter().enumerate() {
-                let at = place[i] * self.c.row_stride + first;
+                let at = (row + i) * self.c.row_stride + first;
                 let out = self.out.as_mut_ptr().add(at);
                 for (vector, &sum) in sums.iter().enumerate() {
                     let start = match self.start {
@@ -397,12 +327,6 @@ mod tests {
         (0..n as u32).map(|i| crate::engine::random::unit(source.bits(i, 0, 0)[0]) as f32 - 0.5).collect()
     }
 
-    /// A list of the rows 0, 2, 4, … of n, as `live` holds it.
-    fn every_other(n: usize) -> Vec<u32> {
-        let odd: Vec<u32> = (0..n as u32 - 1).filter(|i| i % 2 == 1).collect();
-        [vec![0, odd.len() as u32], odd].concat()
-    }
-
     #[test]
     fn products_with_pitches_and_transposition() {
         // A is 2×3 stored transposed in rows of 4, B is 3×2 in rows of 3.
@@ -411,21 +335,13 @@ mod tests {
         let (a, b) = ((&a[..], Shape::rows(3, 2, 4).transposed()), (&b[..], Shape::rows(3, 2, 3)));
         let c = Shape::rows(2, 2, 2);
         let mut out = [10.0f64; 4];
-        matmul((&mut out, c), Start::Kept, 2.0, a, b, (Finish::Nothing, None), Pick::All);
+        matmul((&mut out, c), Start::Kept, 2.0, a, b, (Finish::Nothing, None));
         assert_eq!(out, [6.0, 21.0, 6.0, 42.0]);
-        matmul((&mut out, c), Start::Zero, 1.0, a, b, (Finish::Nothing, None), Pick::All);
+        matmul((&mut out, c), Start::Zero, 1.0, a, b, (Finish::Nothing, None));
         assert_eq!(out, [-2.0, 5.5, -2.0, 16.0]);
-        matmul((&mut out, c), Start::Bias(&[1.0, -6.0]), 1.0, a, b, (Finish::Relu, None), Pick::All);
+        matmul((&mut out, c), Start::Bias(&[1.0, -6.0]), 1.0, a, b, (Finish::Relu, None));
         assert_eq!(out, [0.0, 0.0, 0.0, 10.0]);
-        matmul(
-            (&mut out, c),
-            Start::Zero,
-            1.0,
-            a,
-            b,
-            (Finish::Gate(&[1.0, 0.0, -1.0, 2.0]), None),
-            Pick::All,
-        );
+        matmul((&mut out, c), Start::Zero, 1.0, a, b, (Finish::Gate(&[1.0, 0.0, -1.0, 2.0]), None));
         assert_eq!(out, [-2.0, 0.0, 0.0, 16.0]);
     }
 
@@ -437,8 +353,6 @@ mod tests {
         for rows in [1, 2, 3, 7, 8, 15, 32, 70] {
             for columns in [1, 4, 12, 16, 17, 31, 48, 49, 100] {
                 let (k, pitch) = (2 + rows * columns % 37, columns + 3);
-                let lists = [rows, k].map(every_other);
-                let [some_rows, some_terms] = [0, 1].map(|i| Listed::of(&lists[i], [0, 1, 2, 1]));
                 let a = numbers(rows * k, 1);
                 let b = numbers(k * pitch, 2);
                 let gate = numbers(rows * pitch, 3);
@@ -450,12 +364,12 @@ mod tests {
                     let whole = Shape::rows(rows, k, k);
                     let a_shape = if transposed { Shape::rows(k, rows, rows).transposed() } else { whole };
                     for start in [Start::Zero, Start::Kept, Start::Bias(&bias)] {
-                        for (finish, times, pick) in [
-                            (Finish::Nothing, None, Pick::All),
-                            (Finish::Relu, Some(&times[..]), Pick::All),
-                            (Finish::Gate(&gate), None, Pick::All),
-                            (Finish::Gate(&gate), Some(&times[..]), some_rows.map_or(Pick::All, Pick::Rows)),
-                            (Finish::Relu, None, some_terms.map_or(Pick::All, Pick::Sum)),
+                        for (finish, times) in [
+                            (Finish::Nothing, None),
+                            (Finish::Relu, Some(&times[..])),
+                            (Finish::Gate(&gate), None),
+                            (Finish::Gate(&gate), Some(&times[..])),
+                            (Finish::Relu, None),
                         ] {
                             let product = |out| Product {
                                 out,
@@ -468,7 +382,6 @@ mod tests {
                                 b_shape: Shape::rows(k, columns, pitch),
                                 finish,
                                 times,
-                                pick,
                             };
                             let (mut got, mut want) = (before.clone(), before.clone());
                             vector_product(product(&mut got));
@@ -489,14 +402,6 @@ mod tests {
     fn matrices_must_be_within_their_buffers() {
         let (a, b) = ([1.0f32; 6], [1.0f32; 5]);
         let (a, b) = ((&a[..], Shape::rows(2, 3, 3)), (&b[..], Shape::rows(3, 2, 2)));
-        matmul(
-            (&mut [0.0; 4], Shape::rows(2, 2, 2)),
-            Start::Zero,
-            1.0,
-            a,
-            b,
-            (Finish::Nothing, None),
-            Pick::All,
-        );
+        matmul((&mut [0.0; 4], Shape::rows(2, 2, 2)), Start::Zero, 1.0, a, b, (Finish::Nothing, None));
     }
 }

@@ -13,19 +13,18 @@ pub fn outcome<T: Real>(p: &Outcome, mut args: Args<T>) {
     let marks = [p.mark0, p.mark1, p.mark2];
     let mut still = [T::ZERO; 3];
     for row in 0..rows {
-        let (mut total, mut loss, mut ended) = (T::ZERO, T::ZERO, false);
+        let mut total = T::ZERO;
         for t in 0..steps {
             let tape_row = t * rows + row;
             let now = &tape[tape_row * scalars::LEN..][..scalars::LEN];
-            loss = if ended { loss } else { losses[tape_row * losses::LEN + losses::LOSS] };
+            let loss = losses[tape_row * losses::LEN + losses::LOSS];
             let spent = hyper[hyper::ALPHA] * now[scalars::GO] * now[scalars::PRICE];
             g += now[scalars::SURVIVAL] * (spent + now[scalars::HALT] * loss);
             h += now[scalars::SURVIVAL] * now[scalars::ENTROPY];
             total += loss;
-            ended = hyper[hyper::NEGLIGIBLE] > T::ZERO && now[scalars::GO] == T::ZERO;
         }
         let last = steps * rows + row;
-        loss = if ended { loss } else { losses[last * losses::LEN + losses::LOSS] };
+        let loss = losses[last * losses::LEN + losses::LOSS];
         let survival = if steps == 0 { T::ONE } else { tape[last * scalars::LEN + scalars::SURVIVAL] };
         g += survival * loss;
         l += (total + loss) / T::count(p.steps + 1);

@@ -7,7 +7,6 @@ mod gather;
 pub(crate) mod instructions;
 mod lanes;
 mod linear;
-mod live;
 mod loss;
 mod mask;
 pub(crate) mod matmul;
@@ -262,7 +261,6 @@ fn twin<T: Real, S: pulp::Simd>(simd: S, call: &Call, args: Args<T>) {
             LinearGradInput => linear::linear_grad_input;
             LinearGradWeight => linear::linear_grad_weight;
             BiasGrad => linear::bias_grad;
-            Live => live::live;
             Loss => loss::loss;
             MaskGrad => mask::mask_grad;
             MaskCarry => mask::mask_carry;

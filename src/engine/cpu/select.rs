@@ -2,7 +2,6 @@
 
 use super::args::Args;
 use super::lanes::{Lanes, parts};
-use super::live::{still_asks, twins_of};
 use super::real::Real;
 use crate::engine::kernels::{Greedy, Select, SelectGrad};
 use crate::engine::state::{NEVER, hyper, losses, scalars};
@@ -141,17 +140,6 @@ pub fn select<V: Lanes>(set: V::Set, p: &Select, mut args: Args<V::Real>) {
     let weight_of = |mass: V::Real| even + focus * mass;
     for row in 0..rows {
         let tape_row = step * rows + row;
-        if p.relaxed == 0 && !still_asks(tape, hyper, step, rows, row) {
-            let (now, then) = tape[tape_row * scalars::LEN..].split_at_mut(rows * scalars::LEN);
-            now[scalars::HALT] = one;
-            now[scalars::GO] = zero;
-            now[scalars::ENTROPY] = zero;
-            now[scalars::PRICE] = zero;
-            now[scalars::WEIGHT] = weight_of(now[scalars::SURVIVAL]);
-            then[scalars::SURVIVAL] = zero;
-            path[tape_row] = p.features;
-            continue;
-        }
         let z = &mut logits[tape_row * pitch..][..=features];
         let noise = &gumbel[tape_row * pitch..][..=features];
         let seen = &mut when[row * features..][..features];
@@ -204,6 +192,17 @@ pub fn select<V: Lanes>(set: V::Set, p: &Select, mut args: Args<V::Real>) {
     }
 }
 
+/// The rollouts of a row's instance in this micro-batch: `count` rows one after the other.
+#[inline(always)]
+fn rollouts_of<T: Real>(row: usize, rows: usize, count: T) -> Range<usize> {
+    let mut rollouts = 1;
+    while T::count(rollouts) < count {
+        rollouts += 1;
+    }
+    let first = row - row % rollouts as usize;
+    first..(first + rollouts as usize).min(rows)
+}
+
 /// dr̃ = s α g c + (1 − m̃) ⊙ M of some features, with s α g as `spent`.
 #[inline(always)]
 fn chance_grad<V: Lanes>(
@@ -234,10 +233,6 @@ pub fn select_grad<V: Lanes>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real
     let splat = |value| V::splat(set, value);
     for row in 0..rows {
         let tape_row = p.step as usize * rows + row;
-        if p.relaxed == 0 && !still_asks(tape, hyper, p.step as usize, rows, row) {
-            tape[tape_row * scalars::LEN + scalars::VALUE] = loss_at(tape_row);
-            continue;
-        }
         let z = &mut logits[tape_row * pitch..][..=features];
         let mask = &relax[tape_row * 2 * relax_pitch..][..features];
         let chance = &relax[tape_row * 2 * relax_pitch + relax_pitch..][..features];
@@ -256,7 +251,7 @@ pub fn select_grad<V: Lanes>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real
         let (top, log_mass) = (now[scalars::TOP], now[scalars::LOG_MASS]);
         let dq = survival * (loss - alpha * price - value_next);
         let advantage = if score > zero {
-            let twins = twins_of(row, rows, hyper[hyper::TWINS]);
+            let twins = rollouts_of(row, rows, hyper[hyper::TWINS]);
             let others = twins.clone().filter(|&twin| twin != row);
             let count = V::Real::count(twins.len() as u32 - 1);
             let mean = others.map(|twin| ahead(tape, twin).0).sum::<V::Real>() / count;

@@ -2,11 +2,11 @@
 //! reverse. M = ∂J/∂m̃ is carried from step to step by `mask_carry`, S = ∂J/∂s by
 //! `select_grad`.
 
-use super::layout::{Kept, Layout, Tape, word};
+use super::layout::{Layout, Tape, word};
 use super::rollout::Micro;
 use crate::engine::kernels as k;
 use crate::engine::plan::PlanBuilder;
-use crate::nn::{Net, Operand, Rows, pitch};
+use crate::nn::{Net, Operand, pitch};
 
 impl Layout {
     pub(super) fn backward(&self, b: &mut PlanBuilder, micro: Micro) {
@@ -21,7 +21,7 @@ impl Layout {
         let (net, tape) = (&self.predictor, &self.predictor_tape);
         let rows = (s.steps + 1) * micro.rows;
         let divisor = s.batch * (s.steps + 1);
-        self.hidden_backward(b, micro, s.answered(micro.rows), divisor);
+        self.hidden_backward(b, micro, rows, divisor);
         if !s.scored {
             net.backward_input(b, 0, rows, tape.grad1.into(), tape.grad_input.into(), None, None);
             b.call(
@@ -37,11 +37,11 @@ impl Layout {
                 &[self.groups, self.x, tape.grad_input, self.loss_mask_grad],
             );
         }
-        self.first_layer_backward(b, net, tape, micro, Kept::Answered, divisor);
+        self.first_layer_backward(b, net, tape, micro, s.steps + 1, divisor);
     }
 
     /// The predictor's layers above the first.
-    fn hidden_backward(&self, b: &mut PlanBuilder, micro: Micro, rows: Rows, divisor: usize) {
+    fn hidden_backward(&self, b: &mut PlanBuilder, micro: Micro, rows: usize, divisor: usize) {
         let (net, tape) = (&self.predictor, &self.predictor_tape);
         let (hidden1, hidden2) = (Operand::from(tape.hidden1), Operand::from(tape.hidden2));
         net.backward_weight(b, 2, rows, tape.hidden2, tape.logits, divisor, micro.accumulate);
@@ -68,7 +68,7 @@ impl Layout {
 
     pub(super) fn warm_up_backward(&self, b: &mut PlanBuilder, micro: Micro) {
         let divisor = self.sizes.batch;
-        self.hidden_backward(b, micro, Rows::All(micro.rows), divisor);
+        self.hidden_backward(b, micro, micro.rows, divisor);
         let grad1 = self.predictor_tape.grad1;
         self.predictor.backward_weight(b, 0, micro.rows, self.input, grad1, divisor, micro.accumulate);
     }
@@ -81,12 +81,10 @@ impl Layout {
         net: &Net,
         tape: &Tape,
         micro: Micro,
-        kept: Kept,
+        steps: usize,
         divisor: usize,
     ) {
         let s = &self.sizes;
-        let steps = if kept == Kept::Answered { s.steps + 1 } else { s.steps };
-        let (ends, past) = (word(s.live_ends()), s.past(kept));
         if s.soft {
             net.backward_weight(b, 0, steps * micro.rows, self.input, tape.grad1, divisor, micro.accumulate);
             return;
@@ -94,8 +92,8 @@ impl Layout {
         let layer = net.mlp.layers[0];
         let hidden_pitch = word(pitch(layer.outputs));
         b.call(
-            k::EmbedSuffix { rows: word(micro.rows), steps: word(steps), pitch: hidden_pitch, ends, past },
-            &[self.live, tape.grad1],
+            k::EmbedSuffix { rows: word(micro.rows), steps: word(steps), pitch: hidden_pitch },
+            &[tape.grad1],
         );
         b.call(
             k::EmbedGrad {
@@ -109,10 +107,8 @@ impl Layout {
                 bias: word(layer.bias),
                 accumulate: u32::from(micro.accumulate),
                 divisor: word(divisor),
-                ends,
-                past,
             },
-            &[self.groups, self.x, self.when, tape.grad1, self.live, net.grad],
+            &[self.groups, self.x, self.when, tape.grad1, net.grad],
         );
     }
 
@@ -120,9 +116,9 @@ impl Layout {
         let s = &self.sizes;
         let rows = micro.rows;
         let (net, tape) = (&self.policy, &self.policy_tape);
-        let (all, _) = s.asking(rows, 0..s.steps);
+        let all = s.steps * rows;
         // Through the networks' layers above the first, for so many rows of the tape.
-        let hidden = |b: &mut PlanBuilder, first: usize, rows: Rows| {
+        let hidden = |b: &mut PlanBuilder, first: usize, rows: usize| {
             let at = |buffer| Operand::at(buffer, first);
             net.backward_input(b, 2, rows, at(tape.logits), at(tape.grad2), Some(at(tape.hidden2)), None);
             net.backward_input(b, 1, rows, at(tape.grad2), at(tape.grad1), Some(at(tape.hidden1)), None);
@@ -156,7 +152,7 @@ impl Layout {
             if s.scored {
                 continue;
             }
-            hidden(b, t * rows, Rows::All(rows));
+            hidden(b, t * rows, rows);
             // Nothing was chosen before the first step: its mask needs no gradient.
             if t > 0 {
                 let grad1 = Operand::at(tape.grad1, t * rows);
@@ -169,7 +165,7 @@ impl Layout {
         }
         net.backward_weight(b, 2, all, tape.hidden2, tape.logits, s.batch, micro.accumulate);
         net.backward_weight(b, 1, all, tape.hidden1, tape.grad2, s.batch, micro.accumulate);
-        self.first_layer_backward(b, net, tape, micro, Kept::Asking, s.batch);
+        self.first_layer_backward(b, net, tape, micro, s.steps, s.batch);
     }
 
     /// M one step back, to step t.

@@ -150,9 +150,6 @@ pub struct Config {
     /// Rollouts of the next epoch end after a quarter, a half or three quarters of the horizon if less
     /// than this mass would go on there; 0: always after all of it. Evaluation always has all of it.
     pub tail: f64,
-    /// Once choices follow the score-function gradient, an instance's rollout ends where less than this mass
-    /// would go on: its remaining steps are not computed, and the predictor does not learn on them; 0: never.
-    pub negligible: f64,
     /// Which masks the networks see.
     pub rollout: Rollout,
     /// Seed of weights, order, noise and dropout.
@@ -196,7 +193,6 @@ impl Default for Config {
             parts: 0.8,
             blur: 0.35,
             tail: 0.005,
-            negligible: 0.0,
             rollout: Rollout::StraightThrough,
             seed: 0,
             memory_budget: 1 << 30,
@@ -249,9 +245,17 @@ impl Config {
             parts: 0.0,
             blur: 0.0,
             tail: 0.0,
-            negligible: 0.0,
             ..Self::default()
         }
+    }
+
+    /// Reads the settings of a model's file. Those of older versions may name a setting that is gone
+    /// (docs/rejected.md): it has no effect on a trained model.
+    pub(crate) fn from_file(mut settings: serde_json::Value) -> serde_json::Result<Self> {
+        if let Some(settings) = settings.as_object_mut() {
+            settings.remove("negligible");
+        }
+        serde_json::from_value(settings)
     }
 
     /// The horizon for a problem.
@@ -362,7 +366,6 @@ impl Config {
             ("focus", self.focus),
             ("parts", self.parts),
             ("tail", self.tail),
-            ("negligible", self.negligible),
             ("dropout", self.dropout),
         ])?;
         if let Some(stop) = self.initial_stop

@@ -8,9 +8,8 @@ use crate::engine::gpu::{buffer_bytes, check_grid, check_limits};
 use crate::engine::plan::{BufferId, Elem, Plan, PlanBuilder, Scope};
 use crate::engine::state::{METRICS, clock, hyper, losses, scalars};
 use crate::error::{Error, Result};
-use crate::nn::{LiveRows, Mlp, Net, Rows, pitch};
+use crate::nn::{Mlp, Net, pitch};
 use crate::problem::Problem;
-use std::ops::Range;
 
 /// Where noise and dropout come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +85,6 @@ pub struct Sizes {
     pub blur: bool,
     /// There are training steps without the relaxed gradient; in such a step: it is one of them.
     pub scored: bool,
-    /// In those steps, rollouts end one by one where hardly any mass is left.
-    pub listed: bool,
     /// Dropout's threshold out of 65536; `None`: no dropout.
     pub dropout: Option<u32>,
     /// Where noise comes from.
@@ -107,62 +104,11 @@ impl Sizes {
         self.marks.into_iter().filter(|&mark| mark > 0)
     }
 
-    /// The policy's rows of the tape at some steps of a micro-batch of so many instances, and the row its
-    /// operands begin at.
-    pub fn asking(&self, rows: usize, steps: Range<usize>) -> (Rows, usize) {
-        let most = steps.len() * rows;
-        if !self.listed {
-            return (Rows::All(most), steps.start * rows);
-        }
-        let live = LiveRows { steps: [steps.start, steps.end], list: self.live_list(), shift: 0, most };
-        (Rows::Live(live), 0)
-    }
-
-    /// The predictor's rows of the tape: one more a step than the policy's, for what was seen in the end.
-    pub fn answered(&self, rows: usize) -> Rows {
-        let most = (self.steps + 1) * rows;
-        if !self.listed {
-            return Rows::All(most);
-        }
-        Rows::Live(LiveRows { steps: [0, self.steps], list: self.live_list(), shift: rows, most })
-    }
-
-    /// Where in `live` the number of steps of each row begins.
-    pub fn live_ends(&self) -> usize {
-        self.steps + 1
-    }
-
-    /// As kernels take it: 0 if an instance has all steps, else how many it has past those at which it asks,
-    /// and one.
-    pub fn past(&self, kept: Kept) -> u32 {
-        match kept {
-            Kept::Asking if self.listed => 1,
-            Kept::Answered if self.listed => 2,
-            _ => 0,
-        }
-    }
-
-    /// Where in `live` the lists begin.
-    pub fn live_list(&self) -> usize {
-        self.steps + 1 + self.rows
-    }
-
     /// The micro-batches of a batch: first instance and number of instances of each.
     pub fn micro_batches(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (batch, rows) = (self.batch, self.rows);
         (0..batch).step_by(rows).map(move |first| (first, rows.min(batch - first)))
     }
-}
-
-/// What is kept of a network's first layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// The last step: there is no tape.
-    Last,
-    /// Every step at which the policy asks.
-    Asking,
-    /// Those, and what was seen in the end.
-    Answered,
 }
 
 /// Activations of one network on the tape, and their gradients.
@@ -221,7 +167,6 @@ pub struct Layout {
     pub(crate) y: BufferId,
     pub(crate) when: BufferId,
     pub(crate) path: BufferId,
-    pub(crate) live: BufferId,
     pub(crate) relax: BufferId,
     pub(crate) scalars: BufferId,
     pub(crate) losses: BufferId,
@@ -258,10 +203,8 @@ impl Layout {
             Some(_) => shared("data.x", Elem::U32, (data * s.columns).div_ceil(4)),
         };
         let data_y = shared("data.y", Elem::U32, data);
-        let live =
-            b.buffer("live", Elem::U32, if s.listed { s.live_list() + policy_rows } else { 0 }, Scope::Lane);
-        let policy = Net::declare(b, "policy", policy_mlp, [none, live]);
-        let predictor = Net::declare(b, "predictor", predictor_mlp, [none, live]);
+        let policy = Net::declare(b, "policy", policy_mlp, none);
+        let predictor = Net::declare(b, "predictor", predictor_mlp, none);
 
         let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Lane);
         let metrics = reals("metrics", METRICS);
@@ -343,7 +286,6 @@ impl Layout {
             y,
             when,
             path,
-            live,
             relax,
             scalars,
             losses: losses_id,
@@ -430,7 +372,6 @@ impl Layout {
             parts: config.parts > 0.0,
             blur: config.blur_for(splits[0] / batch) > 0.0 && noise == Noise::Drawn,
             scored: config.scores() && config.exact_stop,
-            listed: config.scores() && config.exact_stop && config.negligible > 0.0,
             dropout: (threshold > 0).then_some(threshold),
             noise,
             bytes,

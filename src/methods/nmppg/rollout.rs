@@ -1,10 +1,10 @@
 //! Forward: the rollout of a micro-batch, the warm-up step, and the greedy evaluation.
 
-use super::layout::{Kept, Layout, Noise, Sizes, SplitRange, word};
+use super::layout::{Layout, Noise, Sizes, SplitRange, word};
 use crate::engine::kernels as k;
 use crate::engine::plan::{BufferId, PlanBuilder};
 use crate::engine::state::{advance, hyper, stream};
-use crate::nn::{Operand, Rows, pitch};
+use crate::nn::{Operand, pitch};
 
 /// The section of a training step of so many acquisitions, of at most `full`; `scored` if nothing in it
 /// goes through the relaxation.
@@ -35,8 +35,7 @@ impl Layout {
         let kinds = if self.sizes.scored { &[false, true][..] } else { &[false] };
         for steps in std::iter::once(full).chain(self.sizes.shorter()) {
             for &scored in kinds {
-                let listed = scored && self.sizes.listed;
-                let sizes = Sizes { steps, scored, listed, ..self.sizes.clone() };
+                let sizes = Sizes { steps, scored, ..self.sizes.clone() };
                 Self { sizes, ..self.clone() }.training_step(b, &step_section(steps, full, scored));
             }
         }
@@ -264,11 +263,11 @@ impl Layout {
         &self,
         b: &mut PlanBuilder,
         batch: usize,
-        rows: impl Into<Rows>,
+        rows: usize,
         dense_input: impl Into<Option<Operand>>,
         weighted: bool,
     ) {
-        let (net, tape, rows) = (&self.predictor, &self.predictor_tape, rows.into());
+        let (net, tape) = (&self.predictor, &self.predictor_tape);
         if let Some(input) = dense_input.into() {
             net.forward(b, 0, rows, input, tape.hidden1.into(), self.multipliers(0));
         }
@@ -280,23 +279,18 @@ impl Layout {
 
     /// The losses of `rows` rows, whose labels repeat after `batch`; if `weighted`, their gradient is
     /// multiplied by the tape's weights.
-    fn loss(&self, b: &mut PlanBuilder, batch: usize, rows: Rows, weighted: bool, io: Scored) {
+    fn loss(&self, b: &mut PlanBuilder, batch: usize, rows: usize, weighted: bool, io: Scored) {
         let s = &self.sizes;
-        let [live_from, live_to, live_list, live_shift] = rows.words();
         b.call(
             k::Loss {
-                rows: rows.most(),
+                rows: word(rows),
                 batch: word(batch),
                 classes: word(s.classes),
                 pitch: word(pitch(s.classes)),
                 weights: word(s.features),
                 weighted: u32::from(weighted),
-                live_from,
-                live_to,
-                live_list,
-                live_shift,
             },
-            &[io.logits, io.y, self.costs, io.losses, self.scalars, self.live],
+            &[io.logits, io.y, self.costs, io.losses, self.scalars],
         );
     }
 
@@ -318,20 +312,16 @@ impl Layout {
             self.draw_dropout(b, micro, s.steps + 1);
         }
         for t in 0..s.steps {
-            if s.listed {
-                self.list_rows(b, rows, t);
-            }
-            let (asking, first) = s.asking(rows, t..t + 1);
-            let at = |buffer| Operand::at(buffer, first);
+            let at = |buffer| Operand::at(buffer, t * rows);
             if s.soft {
                 self.expand(b, rows, t, t == 0, self.dense());
                 policy.forward(b, 0, rows, at(self.input), at(tape.hidden1), None);
             } else {
                 let io = Embedded { x: self.x, path: self.path, sum: tape.sum, hidden: tape.hidden1 };
-                self.embed(b, policy, io, rows, t..t + 1, None, Kept::Asking);
+                self.embed(b, policy, io, rows, t..t + 1, None, true);
             }
-            policy.forward(b, 1, asking, at(tape.hidden1), at(tape.hidden2), None);
-            policy.forward(b, 2, asking, at(tape.hidden2), at(tape.logits), None);
+            policy.forward(b, 1, rows, at(tape.hidden1), at(tape.hidden2), None);
+            policy.forward(b, 2, rows, at(tape.hidden2), at(tape.logits), None);
             b.call(
                 k::Select {
                     rows: word(rows),
@@ -355,29 +345,20 @@ impl Layout {
                 ],
             );
         }
-        let all = s.answered(rows);
+        let all = (s.steps + 1) * rows;
         if s.soft {
             self.expand(b, rows, s.steps, false, self.dense());
             self.predict(b, rows, all, Operand::from(self.input), true);
         } else {
             let tape = &self.predictor_tape;
             let io = Embedded { x: self.x, path: self.path, sum: tape.sum, hidden: tape.hidden1 };
-            self.embed(b, &self.predictor, io, rows, 0..s.steps + 1, self.multipliers(0), Kept::Answered);
+            self.embed(b, &self.predictor, io, rows, 0..s.steps + 1, self.multipliers(0), true);
             self.predict(b, rows, all, None, true);
         }
         let [mark0, mark1, mark2] = s.marks.map(word);
         b.call(
             k::Outcome { rows: word(rows), steps: word(s.steps), mark0, mark1, mark2 },
             &[self.scalars, self.losses, self.hyper, self.metrics],
-        );
-    }
-
-    /// The rows that still ask at step t.
-    fn list_rows(&self, b: &mut PlanBuilder, rows: usize, t: usize) {
-        let s = &self.sizes;
-        b.call(
-            k::Live { rows: word(rows), step: word(t), ends: word(s.live_ends()), list: word(s.live_list()) },
-            &[self.scalars, self.hyper, self.live],
         );
     }
 
@@ -391,7 +372,7 @@ impl Layout {
         rows: usize,
         steps: std::ops::Range<usize>,
         dropout: Option<BufferId>,
-        kept: Kept,
+        tape: bool,
     ) {
         let s = &self.sizes;
         let layer = net.mlp.layers[0];
@@ -407,20 +388,9 @@ impl Layout {
                 weight: word(layer.weight),
                 bias: word(layer.bias),
                 dropout: dropout.is_some() as u32,
-                tape: u32::from(kept != Kept::Last),
-                ends: word(s.live_ends()),
-                past: s.past(kept),
+                tape: u32::from(tape),
             },
-            &[
-                self.groups,
-                io.x,
-                io.path,
-                net.values,
-                dropout.unwrap_or(self.none),
-                self.live,
-                io.sum,
-                io.hidden,
-            ],
+            &[self.groups, io.x, io.path, net.values, dropout.unwrap_or(self.none), io.sum, io.hidden],
         );
     }
 
@@ -470,7 +440,7 @@ impl Layout {
         let [_, hidden1, hidden2, logits] = chunk.predictor;
         predictor.forward(b, 1, rows, hidden1.into(), hidden2.into(), None);
         predictor.forward(b, 2, rows, hidden2.into(), logits.into(), None);
-        self.loss(b, rows, Rows::All(rows), false, Scored { logits, y: chunk.y, losses: chunk.losses });
+        self.loss(b, rows, rows, false, Scored { logits, y: chunk.y, losses: chunk.losses });
         b.call(
             k::Score { rows: word(rows), steps: word(steps), features: word(s.features) },
             &[chunk.losses, chunk.path, chunk.y, self.costs, chunk.metrics],
@@ -485,7 +455,7 @@ impl Layout {
             |[sum, hidden, ..]: [BufferId; 4]| Embedded { x: chunk.x, path: chunk.path, sum, hidden };
         let [_, hidden1, hidden2, logits] = chunk.policy;
         for t in 0..s.steps {
-            self.embed(b, &policy, embedded(chunk.policy), rows, t..t + 1, None, Kept::Last);
+            self.embed(b, &policy, embedded(chunk.policy), rows, t..t + 1, None, false);
             policy.forward(b, 1, rows, hidden1.into(), hidden2.into(), None);
             policy.forward(b, 2, rows, hidden2.into(), logits.into(), None);
             b.call(
@@ -498,7 +468,7 @@ impl Layout {
                 &[logits, chunk.when, chunk.path],
             );
         }
-        self.embed(b, &predictor, embedded(chunk.predictor), rows, 0..s.steps + 1, None, Kept::Last);
+        self.embed(b, &predictor, embedded(chunk.predictor), rows, 0..s.steps + 1, None, false);
         self.score_chunk(b, s.steps);
     }
 }

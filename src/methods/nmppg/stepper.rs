@@ -164,8 +164,6 @@ impl Stepper {
         values[hyper::FOCUS] = stage.focus;
         values[hyper::PARTS] = stage.parts;
         values[hyper::BLUR] = stage.blur;
-        // Only steps without the relaxed gradient have lists of the rows that still ask.
-        values[hyper::NEGLIGIBLE] = if self.is_scored(stage) { self.config.negligible } else { 0.0 };
         values
     }
 
