@@ -1,7 +1,9 @@
 //! A training run that is killed, by a signal that nothing can catch, and started again with
 //! `--resume`, as often as it takes, ends with the very bits of a run that nobody disturbed.
+//! A binary of its own: kills are timed by how long epochs take, which other tests would change.
 #![cfg(feature = "report")] // the example draws
 
+#[path = "all/common/mod.rs"]
 mod common;
 
 use common::{TempDir, example, weights};

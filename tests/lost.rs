@@ -1,6 +1,9 @@
 //! Tier 7: what can happen to a host's device: it is lost in the middle of a run, or has no memory left.
+//! A binary of its own: with `--include-ignored`, other tests in it would have no memory left either.
 
+#[path = "all/common/mod.rs"]
 mod common;
+#[path = "all/host/mod.rs"]
 mod host;
 
 use common::weights;

@@ -3,7 +3,7 @@
 # driver: if there is none, a software one is installed on Debian and Ubuntu.
 #
 #   sh tests/run.sh                        everything
-#   sh tests/run.sh --test golden          arguments go to `cargo test`
+#   sh tests/run.sh --test all golden::    arguments go to `cargo test`
 #   QUERENT_GPU=skip sh tests/run.sh       installs nothing; without an adapter, GPU tests are skipped
 #
 # One test reads a model from Python. If python3 lacks the packages for it, they go into an environment of its own

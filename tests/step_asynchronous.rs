@@ -4,7 +4,10 @@
 //! for them. That it reads nothing back is shown by what is on the device meanwhile: a readback needs memory
 //! that the host can map, no buffer of the plan is of that kind, and no other one appears. What a submission
 //! uses stays on the device until it is done, so nothing can have come and gone unseen.
+//!
+//! A binary of its own, because other tests would take the device's time.
 
+#[path = "all/common/mod.rs"]
 mod common;
 
 use querent::data::synthetic;

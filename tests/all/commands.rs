@@ -1,0 +1,188 @@
+//! The commands as people run them: interrupted and resumed, several α and seeds, the report, help.
+#![cfg(feature = "cli")]
+
+use crate::command::{QUICK, querent, train_quickly};
+use crate::common::{TempDir, assets};
+use querent::Model;
+use std::path::Path;
+
+fn clinic(name: &str) -> TempDir {
+    let dir = TempDir::new(name);
+    for file in ["clinic.csv", "prices.csv"] {
+        std::fs::copy(assets().join("clinic").join(file), dir.0.join(file)).expect("copies");
+    }
+    let init = ["init", "clinic.csv", "--target", "diagnosis", "--prices", "prices.csv"];
+    let done = querent(&dir.0, &init, "");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    dir
+}
+
+#[test]
+fn several_models_make_a_report() {
+    let dir = clinic("report");
+    // A name that would break a careless page.
+    let path = dir.0.join("problem.toml");
+    let text = std::fs::read_to_string(&path).expect("reads");
+    let text = text.replace("group = \"blood\"", "group = \"<script>alert(1)</script> & \\\"blood\\\"\"");
+    std::fs::write(&path, text).expect("writes");
+    let several = ["problem.toml", "--alphas", "0.001,0.1", "--seeds", "0,1", "--baselines", "--out", "run"];
+    train_quickly(&dir.0, &several);
+    for place in ["alpha_0.001_seed_0", "alpha_0.001_seed_1", "alpha_0.1_seed_0", "alpha_0.1_seed_1"] {
+        let model = Model::load(dir.0.join("run").join(place).join("model.safetensors")).expect("loads");
+        assert_eq!(model.problem().known_columns(), 5, "age, and four seasons");
+        assert_eq!(model.encoding().expect("of a table").known.len(), 2);
+    }
+    // All is there: nothing is trained again.
+    let again = querent(&dir.0, &[&["train"], &several[..], &["--resume"], QUICK].concat(), "");
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    assert_eq!(again.err.matches("finished before").count(), 4, "{}", again.err);
+
+    let done = querent(&dir.0, &["report", "run"], "");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let page = std::fs::read_to_string(dir.0.join("run/report.html")).expect("written");
+    for part in [
+        "performance against cost",
+        "What is asked, and why",
+        "Questions step by step",
+        "Features and spending",
+        "Answers by true class",
+        "Calibration",
+        "Training",
+        "What was tried, and what was not",
+        "the same for everybody",
+        "nothing asked",
+        "everything asked",
+        "Known before asking starts: age, season",
+    ] {
+        assert!(page.contains(part), "`{part}` is not on the page");
+    }
+    assert!(!page.contains("<script"), "a name became a script");
+    // `url(#…)` is a part of the page itself.
+    let page_alone = page.replace("url(#", "");
+    for outside in ["src=", "href=", "url(", "@import"] {
+        assert!(!page_alone.contains(outside), "the page needs something else: {outside}");
+    }
+    assert_eq!(page.matches("<details").count(), 4);
+
+    let model = "run/alpha_0.001_seed_0/model.safetensors";
+    let done = querent(&dir.0, &["eval", model, "--json"], "");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let test: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    assert_eq!(test["instances"], 240);
+    // The whole table in raw units, through the other door: the same rows are among them.
+    let done = querent(&dir.0, &["eval", model, "clinic.csv", "--json"], "");
+    let all: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    assert_eq!(all["instances"], 1600);
+    let apart = all["loss"].as_f64().expect("a number") - test["loss"].as_f64().expect("a number");
+    assert!(apart.abs() < 0.2, "{apart}");
+    // A problem that has changed since is noticed.
+    let text = std::fs::read_to_string(&path).expect("reads").replace("cost = 40.0", "cost = 41.0");
+    std::fs::write(&path, text).expect("writes");
+    let done = querent(&dir.0, &["eval", model], "");
+    assert_eq!(done.code, Some(2));
+    assert!(done.err.contains("has changed since"), "{}", done.err);
+}
+
+#[test]
+fn what_is_known_is_given_first() {
+    let dir = clinic("known");
+    train_quickly(&dir.0, &["problem.toml", "--alpha", "0", "--out", "run"]);
+    let model = "run/model.safetensors";
+    let answers =
+        ["age=31", "season=winter", "temperature_c=38.9", "cough=mild", "sore_throat=no", "aches=yes"];
+    let more = ["strep_test=negative", "crp_mg_l=20", "white_cells=missing", "xray=n/a"];
+    let mut arguments = vec!["ask", model];
+    answers.iter().chain(&more).for_each(|answer| arguments.extend(["--answer", answer]));
+    let done = querent(&dir.0, &arguments, "");
+    assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
+    assert!(done.out.starts_with("Known from the start:\nage (years) (a number, "), "{}", done.out);
+    assert!(done.out.lines().last().expect("lines").starts_with("answer: "), "{}", done.out);
+    let done = querent(&dir.0, &["ask", model, "--answer", "height=180"], "");
+    assert_eq!(done.code, Some(2));
+    assert!(done.err.contains("NAME=VALUE") && done.err.contains("`temperature_c`"), "{}", done.err);
+    let done = querent(&dir.0, &["ask", model, "--json"], "{\"answer\":[31,\"winter\"]}\n");
+    let first = done.out.lines().next().expect("asks");
+    assert!(first.starts_with("{\"given\":[{"), "{first}");
+    // What comes next is up to a model that has hardly learned anything.
+    let second = done.out.lines().nth(1).expect("goes on");
+    assert!(second.contains("\"ask\":") || second.contains("\"predict\":"), "{second}");
+}
+
+/// Ctrl-C in training, then --resume: the same weights as without.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_training_goes_on() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let dir = clinic("interrupted");
+    let arguments = |out: &'static str| {
+        ["train", "problem.toml", "--engine", "cpu", "--epochs", "2", "--epoch-steps", "40", "--out", out]
+    };
+    let whole = querent(&dir.0, &arguments("whole"), "");
+    assert_eq!(whole.code, Some(0), "{}", whole.err);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_querent"))
+        .args(arguments("parts"))
+        .current_dir(&dir.0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut lines =
+        BufReader::new(child.stderr.take().expect("piped")).lines().map(|line| line.expect("text"));
+    assert!(lines.any(|line| line.starts_with("epoch   2 ")), "no epoch");
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(killed.success());
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(child.wait().expect("ends").code(), Some(2), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("--resume goes on from there")), "{rest:?}");
+    assert!(!dir.0.join("parts/run.json").exists() && !dir.0.join("parts/model.safetensors").exists());
+    let resumed = querent(&dir.0, &[&arguments("parts")[..], &["--resume"]].concat(), "");
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert!(!resumed.err.contains("epoch   0 "), "{}", resumed.err);
+    let [one, other] =
+        ["whole", "parts"].map(|run| Model::load(dir.0.join(run).join("model.safetensors")).expect("loads"));
+    assert_eq!(one.policy(), other.policy());
+    assert_eq!(one.predictor(), other.predictor());
+}
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let here = Path::new(".");
+    for verb in ["init", "train", "eval", "ask", "report", "data", "info", "completions"] {
+        let done = querent(here, &[verb, "--help"], "");
+        assert_eq!(done.code, Some(0), "{verb}");
+        assert!(done.out.contains("Examples:\n  querent "), "{verb}: {}", done.out);
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let done = querent(here, &["completions", shell], "");
+        assert_eq!(done.code, Some(0), "{shell}");
+        assert!(done.out.contains("prepare") && done.out.contains("alphas"), "{shell}");
+    }
+}
+
+/// A data set written as a table is read as the data set itself is.
+#[test]
+fn a_prepared_data_set_is_the_same() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join(querent::data::catalog::data_dir(None));
+    if !data.join("mortality").is_dir() {
+        eprintln!("SKIPPED: no data sets in {}", data.display());
+        return;
+    }
+    let dir = TempDir::new("prepare");
+    let data_dir = data.to_string_lossy();
+    for name in ["mortality", "splice"] {
+        let done = querent(&dir.0, &["data", "prepare", name, "--data-dir", &data_dir], "");
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        let path = dir.0.join(name).join("problem.toml");
+        let schema = querent::data::table::Schema::load(&path).expect("reads");
+        let table = querent::data::table::TableReader::open(schema.table_path(&path)).expect("opens");
+        let prepared = querent::data::table::prepare(table, &schema).expect("prepares");
+        let direct =
+            querent::data::catalog::find(name).and_then(|entry| entry.load(&data, 0)).expect("loads");
+        assert!(prepared.data == direct.data && prepared.encoding == direct.encoding, "{name}");
+    }
+    let done = querent(&dir.0, &["data", "prepare", "syn1"], "");
+    assert_eq!(done.code, Some(2));
+    assert!(done.err.contains("by its name"), "{}", done.err);
+}

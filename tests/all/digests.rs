@@ -1,0 +1,90 @@
+//! Short runs of the default settings end in the same bits as they did before: a change of the code's shape must not
+//! change what is computed. Where a change is meant to (a sum in another order, another default), it says so and
+//! brings the new digests, which the failing test prints.
+
+use crate::common::{self, gpu};
+use crate::rig;
+use querent::data::{Dataset, synthetic};
+use querent::nmppg::{Config, Trainer};
+use querent::{Engine, Model};
+
+/// Task, digest on the CPU engine, digest on the software adapter of [`ADAPTER`].
+const DIGESTS: [(&str, u64, u64); 4] = [
+    ("syn1", 0xf400_1532_52f9_88b5, 0x8dbc_d30c_5d19_efe5),
+    ("cube_nm", 0x937b_a025_bbfe_cbfd, 0x1aa2_486b_1816_2a4f),
+    ("grouped, with known columns", 0x9016_bf3b_c98c_1055, 0x92c2_bb4d_3dd8_2295),
+    ("bytes", 0xf611_fcaa_e68b_01d2, 0x06b0_61df_1c44_6e50),
+];
+
+/// Another driver compiles other code, which may round differently.
+const ADAPTER: &str = "llvmpipe (LLVM 15.0.6, 256 bits)";
+
+fn tasks() -> [(Dataset, Config); 4] {
+    let short = |alpha| Config {
+        warm_up_epochs: 1,
+        stage_epochs: 1,
+        epoch_steps: 6,
+        batch: 48,
+        ..Config::new(alpha)
+    };
+    let narrow = |alpha| Config { policy_hidden: [32, 24], predictor_hidden: [24, 20], ..short(alpha) };
+    [
+        (synthetic::syn1(5, [300, 90, 90]).expect("valid").standardized(), short(0.02)),
+        (synthetic::cube_nm(5, [200, 60, 60], 5, 0.2).expect("valid").standardized(), short(0.05)),
+        (rig::toy(7, 150), narrow(0.03)),
+        (rig::toy_of_bytes(9, 150), Config { dropout: 0.3, ..narrow(0.03) }),
+    ]
+}
+
+/// FNV-1a over a model's weights, in the order of its file, and the objectives on the way there.
+fn digest(model: &Model) -> u64 {
+    let weights = common::weights(model).into_iter().map(|weight| u64::from((weight as f32).to_bits()));
+    let epochs = model.history().iter().flat_map(|epoch| {
+        [epoch.train.objective, epoch.train.prediction_loss, epoch.validation.objective].map(f64::to_bits)
+    });
+    weights
+        .chain(epochs)
+        .flat_map(u64::to_le_bytes)
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn trained(engine: &Engine, data: &Dataset, config: Config) -> Model {
+    let mut trainer = Trainer::new(engine, data, config).unwrap_or_else(|error| panic!("{error}"));
+    while trainer.epoch_blocking().unwrap_or_else(|error| panic!("{error}")).is_some() {}
+    trainer.finish_blocking().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn check(engine: &Engine, expected: impl Fn(&(&str, u64, u64)) -> u64) {
+    let mut wrong = Vec::new();
+    for ((data, config), row) in tasks().into_iter().zip(&DIGESTS) {
+        let got = digest(&trained(engine, &data, config));
+        if got != expected(row) {
+            wrong.push(format!("{}: {got:#018x}", row.0));
+        }
+    }
+    assert!(wrong.is_empty(), "other bits than before on {engine}: {}", wrong.join(", "));
+}
+
+#[test]
+fn short_runs_end_in_known_bits_on_the_cpu() {
+    check(&Engine::cpu(), |row| row.1);
+}
+
+#[test]
+fn short_runs_end_in_known_bits_on_the_software_adapter() {
+    let Some(engine) = gpu() else { return };
+    let name = engine.device().map(|(device, _)| device.adapter_info().name).unwrap_or_default();
+    if name != ADAPTER {
+        eprintln!("SKIPPED: digests are known for {ADAPTER}, not for {name}");
+        return;
+    }
+    check(&engine, |row| row.2);
+}
+
+#[test]
+fn the_digest_can_fail() {
+    let (data, config) = tasks().into_iter().nth(2).expect("there");
+    let other = Config { seed: 1, ..config.clone() };
+    let engine = Engine::cpu();
+    assert_ne!(digest(&trained(&engine, &data, config)), digest(&trained(&engine, &data, other)));
+}

@@ -1,0 +1,284 @@
+//! Tier 4: the GPU against the f32 twins, call by call. Both engines run the same plan; before each
+//! call the GPU gets the CPU's buffers, so every kernel is compared on the very inputs it meets in
+//! training, and an error is found where it is made.
+
+use crate::common::{self, distance};
+use crate::rig;
+use querent::Engine;
+use querent::engine::Program;
+use querent::engine::cpu::CpuProgram;
+use querent::engine::kernels::{Access, Device, KernelId};
+use querent::engine::plan::{BufferId, Elem};
+use querent::nmppg::{Config, Rollout, Stage, Stepper};
+use std::collections::BTreeMap;
+
+/// Largest difference allowed, relative to the largest magnitude in the buffer.
+const TOLERANCE: f64 = 2e-5;
+/// The same where logits reach the thousands: a unit in their last place is 1e-4 and more, and goes
+/// through exp.
+const EXTREME_TOLERANCE: f64 = 5e-4;
+
+struct Pair {
+    gpu: Stepper,
+    cpu: CpuProgram<f32>,
+}
+
+#[derive(Clone, Debug)]
+struct Shape {
+    name: &'static str,
+    features: usize,
+    rows: usize,
+    hidden: usize,
+    steps: usize,
+    tau_soft: f64,
+    rollout: Rollout,
+    dropout: f64,
+    /// Multiplies the policy's weights: makes logits extreme.
+    scale: f64,
+    /// Everything that the published method has not, with this share of the score-function gradient.
+    options: Option<f64>,
+    /// The data are bytes.
+    bytes: bool,
+}
+
+const PLAIN: Shape = Shape {
+    name: "plain",
+    features: 6,
+    rows: 33,
+    hidden: 20,
+    steps: 3,
+    tau_soft: 0.5,
+    rollout: Rollout::StraightThrough,
+    dropout: 0.3,
+    scale: 1.0,
+    options: None,
+    bytes: false,
+};
+
+impl Shape {
+    fn stage(&self) -> Stage {
+        let published = Stage {
+            tau_soft: self.tau_soft,
+            lambda: 0.05,
+            lure: 0.4,
+            guard: 0.02,
+            average: 0.1,
+            ..Stage::default()
+        };
+        let Some(score) = self.options else { return published };
+        let blur = 0.3;
+        Stage { exact_stop: true, hazard: 0.05, score, twins: 2, focus: 0.5, parts: 0.7, blur, ..published }
+    }
+}
+
+impl Pair {
+    fn new(engine: &Engine, shape: &Shape) -> Self {
+        let make = if shape.bytes { rig::toy_of_bytes } else { rig::toy };
+        let data = make(shape.features, shape.rows);
+        let config = Config {
+            alpha: 0.1,
+            horizon: Some(shape.steps),
+            policy_hidden: [shape.hidden, shape.hidden + 1],
+            predictor_hidden: [shape.hidden + 2, shape.hidden],
+            batch: shape.rows,
+            rollout: shape.rollout,
+            dropout: shape.dropout,
+            parts: shape.stage().parts,
+            seed: 5,
+            ..Config::default()
+        };
+        let mut gpu = Stepper::new(engine, &data, config).unwrap_or_else(|error| panic!("{error}"));
+        gpu.set_stage(shape.stage()).expect("valid");
+        let mut cpu = CpuProgram::new(gpu.program().plan().clone());
+        for (index, decl) in gpu.program().plan().buffers().iter().enumerate() {
+            let id = gpu.program().plan().find(&decl.name).unwrap_or_else(|| panic!("{index}"));
+            match decl.elem {
+                Elem::F32 => {
+                    let values = gpu.program().read_blocking(id).expect("reads");
+                    let scale = if decl.name == "policy.values" { shape.scale } else { 1.0 };
+                    let target = cpu.reals_mut(id).iter_mut();
+                    target.zip(values).for_each(|(to, value)| *to = (value * scale) as f32);
+                }
+                Elem::U32 => {
+                    cpu.words_mut(id).copy_from_slice(&gpu.program().read_words_blocking(id).expect("reads"));
+                }
+            }
+        }
+        Self { gpu, cpu }
+    }
+
+    fn upload(&mut self, id: BufferId) {
+        match self.cpu.plan().buffer(id).elem {
+            Elem::F32 => self.gpu.program_mut().write(id, 0, self.cpu.reals(id)),
+            Elem::U32 => self.gpu.program_mut().write_words(id, 0, self.cpu.words(id)),
+        }
+    }
+
+    /// How far apart the engines are in a buffer.
+    fn apart(&self, id: BufferId) -> f64 {
+        match self.cpu.plan().buffer(id).elem {
+            Elem::F32 => {
+                let expected: Vec<f64> = self.cpu.reals(id).iter().map(|&value| value.into()).collect();
+                distance(&self.gpu.program().read_blocking(id).expect("reads"), &expected)
+            }
+            Elem::U32 => {
+                let got = self.gpu.program().read_words_blocking(id).expect("reads");
+                if got == self.cpu.words(id) { 0.0 } else { f64::INFINITY }
+            }
+        }
+    }
+
+    /// Runs one call on both and returns how far apart what it wrote is. `other` lets the GPU run
+    /// another call instead: a mistake that must be seen.
+    fn step(&mut self, call: usize, other: Option<usize>) -> f64 {
+        let bound = self.cpu.plan().calls()[call].clone();
+        bound.buffers.iter().for_each(|&id| self.upload(id));
+        self.cpu.run(call..call + 1, 1);
+        let gpu_call = other.unwrap_or(call);
+        self.gpu.program_mut().run(gpu_call..gpu_call + 1, 1);
+        let written = bound.buffers.iter().zip(bound.kernel().bindings);
+        written
+            .filter(|(_, binding)| binding.access == Access::Write)
+            .map(|(&id, _)| self.apart(id))
+            .fold(0.0, f64::max)
+    }
+}
+
+#[test]
+fn every_call_agrees_on_every_shape() {
+    let Some(engine) = common::gpu() else { return };
+    every_call_agrees(&engine);
+}
+
+/// The same with the kernels that are made for the other kind of device.
+#[test]
+fn every_call_agrees_with_other_kernels() {
+    let Some(engine) = common::gpu() else { return };
+    let (device, queue) = engine.device().expect("a GPU engine");
+    let other = match device.adapter_info().device_type {
+        querent::wgpu::DeviceType::Cpu => Device::Gpu,
+        _ => Device::Software,
+    };
+    every_call_agrees(&Engine::on_as(device.clone(), queue.clone(), other));
+}
+
+fn every_call_agrees(engine: &Engine) {
+    let soft = Rollout::Soft;
+    let shapes = [
+        PLAIN,
+        Shape { name: "one feature", features: 1, steps: 1, rows: 5, hidden: 4, ..PLAIN },
+        Shape { name: "one instance", rows: 1, features: 4, steps: 4, hidden: 7, ..PLAIN },
+        Shape {
+            name: "everything acquired, cold",
+            features: 5,
+            steps: 5,
+            tau_soft: 0.02,
+            hidden: 9,
+            ..PLAIN
+        },
+        Shape { name: "B 131, h 65", rows: 131, hidden: 65, features: 4, steps: 3, ..PLAIN },
+        Shape { name: "d 130", features: 130, rows: 9, steps: 4, hidden: 12, ..PLAIN },
+        Shape { name: "soft", rollout: soft, ..PLAIN },
+        Shape { name: "soft, cold, no dropout", rollout: soft, tau_soft: 0.02, dropout: 0.0, ..PLAIN },
+        Shape { name: "bytes", bytes: true, rows: 7, hidden: 8, ..PLAIN },
+        Shape { name: "extreme logits", scale: 40.0, tau_soft: 0.02, ..PLAIN },
+    ];
+    let mut worst: BTreeMap<&str, (f64, String)> = BTreeMap::new();
+    // Every shape as published and with every option, one also between the two gradients.
+    let options = |options| shapes.iter().map(move |shape| Shape { options, ..shape.clone() });
+    let between = Shape { options: Some(0.5), ..PLAIN };
+    for shape in options(None).chain(options(Some(1.0))).chain([between]) {
+        let name = format!("{}, options {:?}", shape.name, shape.options);
+        let mut pair = Pair::new(engine, &shape);
+        // Steps without the relaxed gradient only where there is nothing of it.
+        let last = if shape.options == Some(1.0) && shape.rollout != soft { "step.scored" } else { "step" };
+        for section in ["step", "warm_up", last, "validate"] {
+            assert!(!pair.cpu.plan().section(section).is_empty(), "{name}: no {section}");
+            for call in pair.cpu.plan().section(section) {
+                let kernel = pair.cpu.plan().calls()[call].kernel().name;
+                let error = pair.step(call, None);
+                let limit = if shape.scale > 1.0 { EXTREME_TOLERANCE } else { TOLERANCE };
+                // Masks are drawn, not computed.
+                let limit = if ["part_mask", "blur"].contains(&kernel) { f64::MIN_POSITIVE } else { limit };
+                assert!(error < limit, "{name}: {section}, call {call}, {kernel}: {error:.1e}");
+                let entry = worst.entry(kernel).or_insert((0.0, String::new()));
+                if error >= entry.0 {
+                    *entry = (error, name.clone());
+                }
+            }
+        }
+    }
+    println!("{:20} largest error (of the largest magnitude)", "kernel");
+    for (kernel, (error, shape)) in &worst {
+        println!("{kernel:20} {error:.1e}  {shape}");
+    }
+    assert_eq!(worst.len(), querent::engine::kernels::KERNELS.len(), "a kernel was never run");
+}
+
+/// The control: a kernel run with another call's parameters, and a single changed number, are seen.
+#[test]
+fn the_lockstep_can_fail() {
+    let Some(engine) = common::gpu() else { return };
+    let mut pair = Pair::new(&engine, &PLAIN);
+    let section = pair.cpu.plan().section("step");
+    let is_linear = |pair: &Pair, call: usize| pair.cpu.plan().calls()[call].kernel == KernelId::Linear;
+    let linears: Vec<usize> = section.clone().filter(|&call| is_linear(&pair, call)).collect();
+    for call in section.start..linears[0] {
+        assert!(pair.step(call, None) < TOLERANCE);
+    }
+    // The policy's second linear call writes another buffer: the first's output is missing.
+    assert!(pair.step(linears[0], Some(linears[1])) > 0.5);
+    assert!(pair.step(linears[0], None) < TOLERANCE);
+    let hidden2 = pair.cpu.plan().find("policy.hidden2").expect("declared");
+    let largest = pair.cpu.reals(hidden2).iter().fold(0f32, |most, v| most.max(v.abs()));
+    pair.cpu.reals_mut(hidden2)[0] += 1e-4 * largest;
+    assert!(pair.apart(hidden2) > TOLERANCE);
+}
+
+/// The generators must agree bit for bit, except for Gumbel's logarithms.
+#[test]
+fn random_numbers_are_the_same_bits() {
+    let Some(engine) = common::gpu() else { return };
+    let mut pair = Pair::new(&engine, &Shape { features: 130, options: Some(1.0), ..PLAIN });
+    // Without a rollout nothing was asked: say that everything was, at once.
+    let [tape, relax] = ["scalars", "relax"].map(|name| pair.cpu.plan().find(name).expect("declared"));
+    pair.cpu.reals_mut(tape).fill(1.0);
+    let drawn =
+        [KernelId::Gather, KernelId::Blur, KernelId::Dropout, KernelId::RandomMask, KernelId::PartMask];
+    let mut seen = Vec::new();
+    for call in pair.cpu.plan().section("step").chain(pair.cpu.plan().section("warm_up")) {
+        let kernel = pair.cpu.plan().calls()[call].kernel;
+        let exact = drawn.contains(&kernel);
+        if exact || kernel == KernelId::Noise {
+            let error = pair.step(call, None);
+            assert!(error <= if exact { 0.0 } else { 1e-6 }, "{kernel:?}: {error:.1e}");
+            seen.push(kernel);
+        }
+        if kernel == KernelId::PartMask {
+            let kept = pair.cpu.reals(relax).iter().sum::<f32>() / (33.0 * 130.0);
+            assert!((kept - 0.5).abs() < 0.05, "{kept} of the parts were kept");
+        }
+    }
+    assert!(drawn.iter().chain([&KernelId::Noise]).all(|kernel| seen.contains(kernel)), "{seen:?}");
+    // The noise has Gumbel's mean (Euler's constant) and variance (π²/6).
+    let gumbel = pair.cpu.plan().find("gumbel").expect("declared");
+    let values: Vec<f64> =
+        pair.cpu.reals(gumbel).iter().map(|&v| f64::from(v)).filter(|&v| v != 0.0).collect();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / values.len() as f64;
+    assert!((mean - 0.5772).abs() < 0.05, "mean {mean}");
+    assert!((variance - 1.645).abs() < 0.1, "variance {variance}");
+    let dropout = pair.cpu.plan().find("dropout.1").expect("declared");
+    let kept = pair.cpu.reals(dropout).iter().filter(|&&v| v > 0.0).count() as f64;
+    let share = kept / pair.cpu.reals(dropout).len() as f64;
+    assert!((share - 0.7).abs() < 0.05, "{share} were kept");
+}
+
+/// The plan runs on the GPU program as on any other: a smoke test that `Program` is one interface.
+#[test]
+fn a_program_can_be_asked_for_its_device() {
+    let Some(engine) = common::gpu() else { return };
+    let pair = Pair::new(&engine, &PLAIN);
+    assert!(matches!(pair.gpu.program(), Program::Gpu(_)));
+    assert!(pair.gpu.program().gpu().is_some());
+}

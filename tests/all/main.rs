@@ -1,0 +1,40 @@
+//! The integration tests, in one binary, because linking one for each file takes most of CI's time. Tests that need a
+//! process of their own stand beside it: `tests/*.rs`, each of which says why. Run one file by its name:
+//! `cargo test --release --test all golden::`.
+
+// What they share.
+#[cfg(feature = "cli")]
+mod command;
+mod common;
+mod host;
+mod models;
+mod rig;
+mod spoil;
+
+mod bad_input;
+mod bad_tables;
+mod catalog;
+mod commands;
+mod digests;
+mod embedding;
+mod frames;
+mod full_disk;
+mod fuzz;
+mod golden;
+mod gradients;
+mod info;
+mod instructions;
+mod lockstep;
+mod model_file;
+mod model_python;
+mod noop;
+mod outcomes;
+mod readme;
+mod report;
+mod resume;
+mod same_policy;
+mod selection;
+mod session;
+mod shaders;
+mod steps;
+mod trainer;

@@ -1,0 +1,80 @@
+//! Asking row by row on the host gives what the engine's greedy evaluation gives: also where columns are
+//! known from the start, and where rows are bytes.
+
+use crate::rig;
+use querent::Engine;
+use querent::data::Dataset;
+use querent::evaluate::outcomes;
+use querent::nmppg::{Config, Trainer, Which};
+
+fn compare(name: &str, data: &Dataset) {
+    let config = Config {
+        warm_up_epochs: 1,
+        stage_epochs: 1,
+        epoch_steps: 60,
+        temperatures: vec![0.5],
+        policy_hidden: [16, 16],
+        predictor_hidden: [16, 16],
+        batch: 32,
+        average: 0.1,
+        // Asking is free and stopping rare: there is something to compare.
+        initial_stop: Some(0.01),
+        ..Config::new(0.0)
+    };
+    let mut trainer = Trainer::new(&Engine::cpu(), data, config).expect("fits");
+    while trainer.epoch_blocking().expect("trains").is_some() {}
+    let model = trainer.finish_blocking().expect("finishes");
+    let traces = trainer.stepper_mut().traces_blocking(Which::Test).expect("evaluates");
+    let asked = outcomes(&model, data, Which::Test, f64::INFINITY).expect("asks");
+    assert_eq!(asked.traces.path, traces.path, "{name}");
+    assert_eq!(asked.traces.guess, traces.guess, "{name}");
+    for (a, b) in asked.traces.loss.iter().zip(&traces.loss) {
+        assert!((a - b).abs() < 1e-4 * b.abs().max(1.0), "{name}: {a} {b}");
+    }
+    assert!(
+        traces.path.iter().any(|&action| (action as usize) < traces.features),
+        "{name}: nothing was asked"
+    );
+    // Without a budget for anything, nothing is asked; what is known is still seen.
+    let nothing = outcomes(&model, data, Which::Test, 0.0).expect("asks");
+    assert!(nothing.traces.path.iter().all(|&action| action as usize == traces.features));
+    let classes = data.problem().classes().len();
+    let first = &nothing.beliefs[..classes];
+    let differ = nothing.beliefs.chunks_exact(classes).any(|belief| belief != first);
+    assert_eq!(differ, data.problem().known_columns() > 0, "{name}");
+}
+
+#[test]
+fn sessions_agree_with_the_engine() {
+    compare("known columns", &rig::toy(6, 300));
+    compare("bytes", &rig::toy_of_bytes(6, 300));
+    let plain = querent::data::synthetic::syn1(1, [500, 100, 100]).expect("valid").standardized();
+    compare("nothing known", &plain);
+}
+
+/// A session in raw units, with what is known given first, agrees with one in the networks' units.
+#[test]
+fn what_is_known_changes_the_belief() {
+    let data = rig::toy(4, 200);
+    let config =
+        Config { warm_up_epochs: 1, stage_epochs: 1, epoch_steps: 30, average: 0.1, ..Config::new(0.01) };
+    let mut trainer = Trainer::new(&Engine::cpu(), &data, config).expect("fits");
+    while trainer.epoch_blocking().expect("trains").is_some() {}
+    let model = trainer.finish_blocking().expect("finishes");
+    let columns = data.problem().columns();
+    let row = &data.splits()[2].x[..columns];
+    let mut session = model.session();
+    let before = session.predict().to_vec();
+    assert!(session.given([1.0]).expect_err("two are known").to_string().contains("has 2 value(s)"));
+    assert!(session.given([f32::NAN, 0.0]).is_err());
+    assert_eq!(session.predict(), before, "a refused value changes nothing");
+    session.given([row[columns - 2], row[columns - 1]]).expect("given");
+    assert_ne!(session.predict(), before);
+    assert!(session.given([0.0, 0.0]).expect_err("once").to_string().contains("once"));
+    let expected = outcomes(&model, &data, Which::Test, 0.0).expect("asks");
+    let classes = data.problem().classes().len();
+    assert_eq!(session.predict(), &expected.beliefs[..classes]);
+    session.reset();
+    assert_eq!(session.predict(), before, "forgotten");
+    assert!(session.tell(0, &["1"]).expect_err("no encoding").to_string().contains("numbers only"));
+}

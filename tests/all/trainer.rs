@@ -1,0 +1,133 @@
+//! The staged procedure: it learns, keeps the best, and continues after a kill with equal bits.
+
+use crate::common::{TempDir, engines, weights};
+use querent::data::{Dataset, synthetic};
+use querent::evaluate;
+use querent::history::Phase;
+use querent::nmppg::{Config, Trainer, Which, reference_blocking};
+use querent::{Engine, Model, Step};
+
+fn data(rows: usize) -> Dataset {
+    synthetic::syn1(1, [rows, 400, 400]).unwrap_or_else(|error| panic!("{error}")).standardized()
+}
+
+/// A run of seconds.
+fn short() -> Config {
+    Config {
+        policy_hidden: [24, 24],
+        predictor_hidden: [24, 24],
+        batch: 64,
+        temperatures: vec![0.8, 0.2],
+        warm_up_epochs: 1,
+        stage_epochs: 2,
+        epoch_steps: 6,
+        seed: 4,
+        ..Config::new(0.01)
+    }
+}
+
+fn trainer(engine: &Engine, data: &Dataset, config: Config) -> Trainer {
+    Trainer::new(engine, data, config).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn finish(mut trainer: Trainer) -> (Trainer, Model) {
+    while trainer.epoch_blocking().unwrap_or_else(|error| panic!("{error}")).is_some() {}
+    let model = trainer.finish_blocking().unwrap_or_else(|error| panic!("{error}"));
+    (trainer, model)
+}
+
+#[test]
+fn a_killed_run_continues_with_equal_bits() {
+    let folder = TempDir::new("trainer");
+    let data = data(256);
+    for (name, engine) in engines() {
+        let (whole, expected) = finish(trainer(&engine, &data, short()));
+        assert_eq!(whole.history().len(), whole.epochs_at_most());
+        for killed_after in [1, 2, 4] {
+            let file = folder.0.join(format!("{name}-{killed_after}.safetensors"));
+            let mut first = trainer(&engine, &data, short());
+            for _ in 0..killed_after {
+                first.epoch_blocking().expect("trains");
+                first.save_blocking(&file).expect("saves");
+            }
+            drop(first);
+            let mut resumed = trainer(&engine, &data, short());
+            resumed.resume(&file).expect("resumes");
+            assert_eq!(resumed.history().len(), killed_after);
+            let (resumed, model) = finish(resumed);
+            assert_eq!(weights(&model), weights(&expected), "{name}, killed after {killed_after}");
+            let objectives = |trainer: &Trainer| -> Vec<f64> {
+                trainer.history().iter().map(|epoch| epoch.validation.objective).collect()
+            };
+            assert_eq!(objectives(&resumed), objectives(&whole));
+        }
+        // The control: another seed gives another model.
+        let (_, other) = finish(trainer(&engine, &data, Config { seed: 5, ..short() }));
+        assert_ne!(weights(&other), weights(&expected));
+    }
+    let mut other = trainer(&Engine::cpu(), &data, Config { alpha: 0.5, ..short() });
+    let refused = other.resume(folder.0.join("cpu-2.safetensors")).expect_err("another configuration");
+    assert!(refused.to_string().contains("another configuration"), "{refused}");
+    assert!(other.history().is_empty(), "a refused resume changed the run");
+}
+
+#[test]
+fn the_best_epoch_is_what_comes_out() {
+    let data = data(512);
+    let (mut trainer, model) = finish(trainer(&Engine::cpu(), &data, short()));
+    let best = trainer.history().iter().rfind(|epoch| epoch.best).expect("one is best");
+    assert!(matches!(best.phase, Phase::Stage(_)));
+    let staged = trainer.history().iter().filter(|epoch| matches!(epoch.phase, Phase::Stage(_)));
+    let lowest = staged.map(|epoch| epoch.validation.objective).fold(f64::INFINITY, f64::min);
+    assert_eq!(best.validation.objective, lowest);
+    let again = trainer.stepper_mut().evaluate_blocking(Which::Validation).expect("evaluates");
+    assert_eq!(again.objective, lowest);
+
+    // The model, asked instance by instance and in raw units, takes the same way as the engine.
+    let raw = synthetic::syn1(1, [512, 400, 400]).expect("valid");
+    let engine_traces = trainer.stepper_mut().traces_blocking(Which::Test).expect("evaluates");
+    let model_traces =
+        evaluate::traces_blocking(&Engine::cpu(), &model, &raw.splits()[2]).expect("evaluates");
+    assert_eq!(model_traces.path, engine_traces.path);
+    let mut session = model.session();
+    for (instance, x) in raw.splits()[2].x.chunks_exact(11).take(50).enumerate() {
+        session.reset();
+        let mut path = Vec::new();
+        while let Step::Acquire(feature) = session.next() {
+            path.push(feature as u32);
+            session.observe(feature, x[feature]).expect("a good answer");
+        }
+        path.resize(engine_traces.steps, engine_traces.features as u32);
+        assert_eq!(path, engine_traces.path_of(instance), "instance {instance}");
+        assert_eq!(session.best() as u32, engine_traces.guess[instance]);
+    }
+    let summary = engine_traces.summary(data.problem(), &data.splits()[2].y, 0.01);
+    let test = trainer.stepper_mut().evaluate_blocking(Which::Test).expect("evaluates");
+    assert!(
+        (summary.objective - test.objective).abs() < 1e-5 && (summary.accuracy - test.accuracy).abs() < 1e-6
+    );
+}
+
+/// A small run that has to learn: within seconds, far below the loss of asking nothing.
+#[test]
+fn a_small_run_learns_to_ask_for_the_context() {
+    let data = synthetic::cube_nm(3, [2_000, 300, 1_000], 2, 0.05).expect("valid").standardized();
+    let config = Config {
+        policy_hidden: [64, 64],
+        predictor_hidden: [64, 64],
+        horizon: Some(8),
+        stage_epochs: 2,
+        epoch_steps: 150,
+        ..Config::new(0.05)
+    };
+    let (mut trainer, _) = finish(trainer(&Engine::cpu(), &data, config.clone()));
+    let test = trainer.stepper_mut().evaluate_blocking(Which::Test).expect("evaluates");
+    let reference = reference_blocking(&Engine::cpu(), &data, &config).expect("evaluates");
+    println!(
+        "objective {:.3}, cost {:.2}, all features: loss {:.3}",
+        test.objective, test.cost, reference.loss
+    );
+    // ln 8 = 2.08 is what asking nothing scores; asking all 8 steps costs at least 0.3.
+    assert!(test.objective < 0.6, "{test:?}");
+    assert!(reference.accuracy > 0.95, "{reference:?}");
+}
