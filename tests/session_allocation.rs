@@ -1,58 +1,13 @@
-//! A session allocates when it is made, and never after: counted by an allocator of this test's own.
+//! A session allocates when it is made, and never after: counted by an allocator, and a process has
+//! only one.
 
+mod counting;
+
+use counting::allocations_here as allocations;
 use querent::data::Normalization;
 use querent::nmppg::Config;
 use querent::nn::Mlp;
 use querent::{Feature, Model, Problem, Session, Step};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-thread_local! {
-    /// Allocations of this thread: other threads of the test runner do not count.
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-fn count() {
-    // There is no counter any more while a thread ends.
-    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: everything is the system allocator's; counting does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's contract.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller's contract.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's contract.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations(act: impl FnOnce()) -> usize {
-    let before = COUNT.get();
-    act();
-    COUNT.get() - before
-}
 
 /// Features of one, two and three columns in turn.
 fn model() -> Model {

@@ -1,50 +1,12 @@
-//! A training step on the CPU engine makes no host allocation: counted by an allocator of this test's own, on
-//! all threads, because the lanes run on all of them. It is the only test here, so that nothing else runs.
+//! A training step on the CPU engine makes no host allocation: counted by an allocator, and on all
+//! threads, because the lanes run on all of them. It is the only test here, so that nothing else runs.
 
+mod counting;
+
+use counting::allocations;
 use querent::Engine;
 use querent::data::synthetic;
 use querent::nmppg::{Config, Stepper};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-struct Counting;
-
-// SAFETY: everything is the system allocator's; counting does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's contract.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's contract.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's contract.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations(act: impl FnOnce()) -> usize {
-    let before = COUNT.load(Ordering::Relaxed);
-    act();
-    COUNT.load(Ordering::Relaxed) - before
-}
 
 #[test]
 fn a_training_step_on_the_cpu_allocates_nothing() {
