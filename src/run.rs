@@ -22,7 +22,7 @@ pub struct Run {
     pub command: String,
     /// What was trained on: the path of a `problem.toml`, or a data set's name.
     pub problem: String,
-    /// The data folder, where one was given.
+    /// The data folder that its data set was found in; `None` for what is not read from one.
     pub data_dir: Option<String>,
     /// The engine.
     pub engine: String,

@@ -6,6 +6,7 @@
 #   sh tests/run.sh --test all golden::    arguments go to `cargo test`
 #   QUERENT_GPU=skip sh tests/run.sh       installs nothing; without an adapter, GPU tests are skipped
 #
+# Tests of the catalog read its data sets from QUERENT_DATA, or else from ../shared/data if there is such a folder.
 # One test reads a model from Python. If python3 lacks the packages for it, they go into an environment of its own
 # under target/; where that cannot be, the test is skipped, aloud.
 set -eu
@@ -69,6 +70,12 @@ if [ -z "${XDG_RUNTIME_DIR:-}" ]; then
     trap 'rm -rf "$XDG_RUNTIME_DIR"' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM
+fi
+
+# The program itself looks in no folder of this project's: only its tests do.
+if [ -z "${QUERENT_DATA:-}" ] && [ -d ../shared/data ]; then
+    QUERENT_DATA=$(CDPATH='' cd -- ../shared/data && pwd)
+    export QUERENT_DATA
 fi
 
 # Numpy and safetensors, where everything is to be tested and nobody says which Python.

@@ -3,8 +3,9 @@
 
     python3 tools/results.py [--querent PATH] [--out DIR] [NAME ...]
 
-What is finished already is not trained again: an interrupted run goes on where it was. QUERENT_DATA says where the files
-are. A data set whose files are not there is left out, with a note.
+What is finished already is not trained again: an interrupted run goes on where it was. The files are looked for where
+`querent data list` says; the variable QUERENT_DATA names another folder. A data set whose files are not there is left out,
+with a note.
 """
 import argparse
 import json

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Where the files are, a folder for each data set [default: QUERENT_DATA, or ../shared/data].
+    /// Where the files are, a folder for each data set [default: QUERENT_DATA, or `querent` in the user's data
+    /// folder].
     #[arg(long, value_name = "DIR", global = true)]
     data_dir: Option<PathBuf>,
     #[command(subcommand)]
@@ -45,6 +46,8 @@ Examples:
   querent data prepare diabetes --out diabetes     then: querent train diabetes/problem.toml
   querent train diabetes                           the same without the detour
 
+Files are looked for in the folder of --data-dir, else in that of the variable QUERENT_DATA, else in
+`querent` in the user's data folder (on Linux ~/.local/share/querent); `list` says which one it is.
 Nothing is downloaded: `check` says where to get a file that is not there.";
 
 /// Runs the command.
@@ -52,7 +55,7 @@ Nothing is downloaded: `check` says where to get a file that is not there.";
 /// # Errors
 /// There is no such data set, or its files are not there, not right or not readable.
 pub fn run(args: &Args, _: Talk, out: &mut impl Write) -> Result<(), Failure> {
-    let dir = catalog::data_dir(args.data_dir.as_deref());
+    let dir = catalog::data_dir(args.data_dir.as_deref())?;
     match &args.what {
         What::List => list(&dir, out),
         What::Check { name: Some(name) } => check(catalog::find(name)?, &dir, out),

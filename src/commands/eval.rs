@@ -2,6 +2,7 @@
 
 use super::source::Source;
 use super::{Failure, Talk, progress, write_table};
+use querent::data::catalog;
 use querent::data::table::{TableReader, read_rows};
 use querent::data::{Dataset, Split};
 use querent::encoding::Metric;
@@ -26,7 +27,7 @@ pub struct Args {
     /// Write the results as JSON.
     #[arg(long)]
     json: bool,
-    /// Where the catalog's files are [default: as in training].
+    /// Where the catalog's files are [default: QUERENT_DATA, or as in training].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -94,7 +95,9 @@ fn trained_beside(model: &Model, args: &Args, talk: Talk) -> Result<Dataset, Fai
         .into());
     };
     let run = Run::load(folder)?;
-    let said = args.data_dir.clone().or(run.data_dir.clone().map(PathBuf::from));
+    // Where training found the files counts only as long as they are there: runs move, and so do files.
+    let before = run.data_dir.as_ref().map(PathBuf::from).filter(|dir| dir.join(&run.problem).is_dir());
+    let said = args.data_dir.clone().or_else(catalog::data_dir_set).or(before);
     let source = Source::find(&run.problem, said.as_deref())?;
     let data = source.load(model.config().seed, talk)?.data;
     if data.problem() != model.problem() || data.normalization() != model.normalization() {

@@ -25,7 +25,9 @@ impl Source {
             return Ok(Self::File(path.to_path_buf()));
         }
         match catalog::find(said) {
-            Ok(entry) => Ok(Self::Named(entry, catalog::data_dir(data_dir))),
+            // Those without files need no folder.
+            Ok(entry) if entry.is_synthetic() => Ok(Self::Named(entry, PathBuf::new())),
+            Ok(entry) => Ok(Self::Named(entry, catalog::data_dir(data_dir)?)),
             Err(error) => Err(Error::file(path, format!("there is no such file, and {error}"))),
         }
     }
@@ -42,6 +44,17 @@ impl Source {
                 prepare(progress::watched(table, talk), &schema)
             }
             Self::Named(entry, dir) => entry.load(dir, seed),
+        }
+    }
+
+    /// The data folder that its files are in, as seen from anywhere; `None` for what is not in one.
+    pub fn data_dir(&self) -> Option<String> {
+        match self {
+            Self::Named(entry, dir) if !entry.is_synthetic() => {
+                let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.clone());
+                Some(dir.display().to_string())
+            }
+            _ => None,
         }
     }
 

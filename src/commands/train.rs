@@ -53,7 +53,7 @@ pub struct Args {
     /// everybody, and all features.
     #[arg(long)]
     baselines: bool,
-    /// Where the catalog's files are [default: QUERENT_DATA, or ../shared/data].
+    /// Where the catalog's files are [default: QUERENT_DATA, or `querent` in the user's data folder].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -140,9 +140,10 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, error))?;
     interrupt::answer("stopping after this epoch; press again to stop at once", false);
     let mut record = if args.resume && folder.join(querent::run::FILE).exists() {
-        resumed(&folder, args, &prepared)?
+        // The files may be elsewhere by now.
+        Run { data_dir: source.data_dir(), ..resumed(&folder, args, &prepared)? }
     } else {
-        fresh(args, &prepared, &engine)
+        fresh(args, &source, &prepared, &engine)
     };
     announce(talk, &source, &prepared);
     let single = alphas.len() * args.seeds.len() == 1;
@@ -194,13 +195,13 @@ fn announce(talk: Talk, source: &Source, prepared: &Prepared) {
     );
 }
 
-fn fresh(args: &Args, prepared: &Prepared, engine: &Engine) -> Run {
+fn fresh(args: &Args, source: &Source, prepared: &Prepared, engine: &Engine) -> Run {
     let problem = prepared.data.problem();
     Run {
         querent: env!("CARGO_PKG_VERSION").into(),
         command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
         problem: args.problem.clone(),
-        data_dir: args.data_dir.as_ref().map(|dir| dir.display().to_string()),
+        data_dir: source.data_dir(),
         engine: engine.to_string(),
         metric: prepared.metric,
         sizes: prepared.data.sizes(),

@@ -266,7 +266,15 @@ fn the_catalog_says_where_to_get_files() {
     bench.refuse(
         "no file",
         &["train", "splice", "--data-dir", "."],
-        &["splice.data.gz", "not there", "archive.ics.uci.edu"],
+        &[
+            "splice.data.gz",
+            "not there",
+            "archive.ics.uci.edu",
+            "looked for in .:",
+            "--data-dir",
+            "QUERENT_DATA",
+            "querent data list",
+        ],
     );
     std::fs::create_dir(bench.0.0.join("enginefaultdb")).expect("makes");
     bench.write("enginefaultdb/EngineFaultDB_Final.csv", "Fault,MAP\n0,1\n");

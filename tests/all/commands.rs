@@ -161,14 +161,97 @@ fn every_command_has_help_with_examples() {
     }
 }
 
+/// The folder of the catalog's files, if `QUERENT_DATA` says it and they are there.
+fn data_sets(names: &[&str]) -> Option<std::path::PathBuf> {
+    let Some(set) = std::env::var_os("QUERENT_DATA") else {
+        eprintln!("SKIPPED: QUERENT_DATA is not set");
+        return None;
+    };
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join(set);
+    if let Some(name) = names.iter().find(|name| !data.join(name).is_dir()) {
+        eprintln!("SKIPPED: no {name} in {}", data.display());
+        return None;
+    }
+    Some(data)
+}
+
+/// Files are looked for where the flag says, else where the variable says, else in the user's data folder.
+#[cfg(unix)]
+#[test]
+fn the_data_folder_is_as_said() {
+    let dir = TempDir::new("data-folder");
+    let home = dir.0.join("home");
+    let inside = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+    let user = home.join(inside).join("querent");
+    let (set, empty) = (dir.0.join("set"), Path::new(""));
+    let looked = |variables: &[(&str, &Path)], arguments: &[&str], expected: &Path| {
+        let expected = expected.display();
+        let variables = [&[("HOME", home.as_path())], variables].concat();
+        let listed = command::querent_with(&dir.0, &variables, &[&["data", "list"], arguments].concat(), "");
+        assert_eq!(listed.code, Some(0), "{}", listed.err);
+        assert!(listed.out.contains(&format!("looked for in {expected};")), "{expected}: {}", listed.out);
+        let refused =
+            command::querent_with(&dir.0, &variables, &[&["train", "splice"], arguments].concat(), "");
+        assert_eq!(refused.code, Some(2), "{}", refused.out);
+        assert!(refused.err.contains(&format!("looked for in {expected}:")), "{expected}: {}", refused.err);
+        assert!(refused.err.contains(&format!("else it is {}.", user.display())), "{}", refused.err);
+    };
+    looked(&[], &[], &user);
+    looked(&[("QUERENT_DATA", empty)], &[], &user);
+    looked(&[("QUERENT_DATA", &set)], &[], &set);
+    looked(&[("QUERENT_DATA", &set)], &["--data-dir", "said"], Path::new("said"));
+    // Nobody's folder: what has files is refused, what has none needs no folder.
+    let nobody = [("HOME", Path::new("nowhere"))];
+    let refused = command::querent_with(&dir.0, &nobody, &["data", "list"], "");
+    assert_eq!(refused.code, Some(2), "{}", refused.out);
+    assert!(refused.err.contains("--data-dir") && refused.err.contains("QUERENT_DATA"), "{}", refused.err);
+    let synthetic = [&["--quiet", "train", "cube_nm", "--out", "run"], QUICK].concat();
+    let done = command::querent_with(&dir.0, &nobody, &synthetic, "");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert_eq!(querent::run::Run::load(&dir.0.join("run")).expect("reads").data_dir, None);
+}
+
+/// A run remembers where its data set was found, and a folder that is said afterwards counts more.
+#[cfg(unix)]
+#[test]
+fn eval_finds_the_data_set_again() {
+    let Some(data) = data_sets(&["splice"]) else { return };
+    let dir = TempDir::new("data-again");
+    let home = dir.0.join("home");
+    // As a program sees its own folder: without links on the way there.
+    let linked = dir.0.canonicalize().expect("is there").join("linked");
+    std::os::unix::fs::symlink(&data, &linked).expect("links");
+    train_quickly(&dir.0, &["splice", "--data-dir", "linked", "--out", "run"]);
+    let run = querent::run::Run::load(&dir.0.join("run")).expect("reads");
+    assert_eq!(run.data_dir, Some(linked.display().to_string()), "seen from anywhere");
+    let eval = |variables: &[(&str, &Path)], arguments: &[&str]| {
+        let variables = [&[("HOME", home.as_path())], variables].concat();
+        let folder = dir.0.join("run");
+        command::querent_with(&folder, &variables, &[&["eval", "model.safetensors"], arguments].concat(), "")
+    };
+    let again = eval(&[], &[]);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    let refused = eval(&[("QUERENT_DATA", &home)], &[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.out);
+    assert!(refused.err.contains(&format!("looked for in {}:", home.display())), "{}", refused.err);
+    // Its folder is gone: as if it had never been.
+    std::fs::remove_file(&linked).expect("unlinks");
+    let refused = eval(&[], &[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.out);
+    assert!(refused.err.contains(&format!("looked for in {}", home.display())), "{}", refused.err);
+    for (variables, arguments) in [
+        (&[("QUERENT_DATA", data.as_path())][..], vec![]),
+        (&[], vec!["--data-dir", &*data.to_string_lossy()]),
+    ] {
+        let done = eval(variables, &arguments);
+        assert_eq!((done.code, done.out), (Some(0), again.out.clone()), "{}", done.err);
+    }
+}
+
 /// A data set written as a table is read as the data set itself is.
 #[test]
 fn a_prepared_data_set_is_the_same() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join(querent::data::catalog::data_dir(None));
-    if !data.join("mortality").is_dir() {
-        eprintln!("SKIPPED: no data sets in {}", data.display());
-        return;
-    }
+    let Some(data) = data_sets(&["mortality", "splice"]) else { return };
     let dir = TempDir::new("prepare");
     let data_dir = data.to_string_lossy();
     for name in ["mortality", "splice"] {

@@ -94,7 +94,10 @@ impl Entry {
                     return Err(Error::file(
                         path,
                         format!(
-                            "the file is not there; {get}, or say where it is with --data-dir or QUERENT_DATA"
+                            "the file is not there; {get}. Data sets were looked for in {}: {}. \
+                             `querent data list` shows which are there",
+                            data_dir.display(),
+                            super::ways()
                         ),
                     ));
                 }

@@ -1,7 +1,7 @@
 //! Named data sets: where their files are, whether they are the right ones, and what their columns are.
 //!
-//! The files are looked for in a data folder, a folder for each data set; nothing is downloaded. Each is
-//! checked before it is read.
+//! The files are looked for in a data folder ([`data_dir`]), a folder for each data set; nothing is downloaded.
+//! Each is checked before it is read.
 
 mod files;
 mod idx;
@@ -15,6 +15,7 @@ use super::table::schema::Schema;
 use super::table::{Prepared, TableReader, prepare};
 use crate::encoding::{Code, Encoding, Field, Metric};
 use crate::error::{Error, Result};
+use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
 use std::path::{Path, PathBuf};
 
 /// A file of a data set.
@@ -296,13 +297,37 @@ pub fn find(name: &str) -> Result<&'static Entry> {
     })
 }
 
-/// Where the data folder is: as said, or as `QUERENT_DATA` says, or `../shared/data`.
-pub fn data_dir(said: Option<&Path>) -> PathBuf {
-    match (said, std::env::var_os("QUERENT_DATA")) {
-        (Some(said), _) => said.to_path_buf(),
-        (None, Some(set)) if !set.is_empty() => set.into(),
-        _ => Path::new("../shared/data").to_path_buf(),
-    }
+/// Where the data folder is: as said, or as `QUERENT_DATA` says, or `querent` in the user's data folder
+/// (`~/.local/share` on Linux).
+///
+/// # Errors
+/// Nothing says it, and the user has no data folder.
+pub fn data_dir(said: Option<&Path>) -> Result<PathBuf> {
+    let said = said.map(Path::to_path_buf).or_else(data_dir_set);
+    said.or_else(data_dir_of_user).ok_or_else(|| {
+        Error::Data(format!("there is no folder to look for data sets in, as no home is known: {}", ways()))
+    })
+}
+
+/// The data folder as `QUERENT_DATA` says.
+pub fn data_dir_set() -> Option<PathBuf> {
+    std::env::var_os("QUERENT_DATA").filter(|set| !set.is_empty()).map(PathBuf::from)
+}
+
+/// The data folder where nothing else is said.
+fn data_dir_of_user() -> Option<PathBuf> {
+    let folder = choose_native_strategy().ok()?.data_dir();
+    // An empty HOME would make it a path of wherever one happens to be.
+    folder.is_absolute().then(|| folder.join("querent"))
+}
+
+/// How to say where the data folder is.
+fn ways() -> String {
+    let default = match data_dir_of_user() {
+        Some(folder) => folder.display().to_string(),
+        None => "`querent` in the user's data folder".into(),
+    };
+    format!("--data-dir says where to look, else the variable QUERENT_DATA, else it is {default}")
 }
 
 impl Entry {

@@ -13,8 +13,15 @@ pub struct Done {
 
 /// Runs `querent` in a folder, with this on its standard input.
 pub fn querent(folder: &Path, arguments: &[&str], input: &str) -> Done {
+    querent_with(folder, &[], arguments, input)
+}
+
+/// The same, with these variables set.
+pub fn querent_with(folder: &Path, variables: &[(&str, &Path)], arguments: &[&str], input: &str) -> Done {
     let mut command = Command::new(env!("CARGO_BIN_EXE_querent"));
-    command.args(arguments).current_dir(folder).env_remove("RUST_LOG").env_remove("QUERENT_DATA");
+    command.args(arguments).current_dir(folder);
+    command.env_remove("RUST_LOG").env_remove("QUERENT_DATA").env_remove("XDG_DATA_HOME");
+    command.envs(variables.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the command starts");
     // A command that needs no input may have ended before it is written.
