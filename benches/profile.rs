@@ -89,12 +89,12 @@ fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<Part
         shape.stepper(engine, arguments.batch, 4096)?
     };
     let plan = stepper.program().plan();
-    let range = plan.section(&arguments.section);
-    if range.is_empty() {
+    let Some(section) = plan.find_section(&arguments.section) else {
         let names: Vec<&str> = plan.sections().iter().map(|(name, _)| name.as_str()).collect();
         return Err(format!("there is no section `{}`, but {}", arguments.section, names.join(", ")).into());
-    }
-    let key = |call: &Call| (call.kernel().name, arguments.sizes.then_some(call.flops));
+    };
+    let range = section.calls();
+    let key = |call: &Call| (call.kernel.name, arguments.sizes.then_some(call.flops));
     let steps = arguments.steps;
     let mut parts = Parts::new();
     for call in &stepper.program().plan().calls()[range.clone()] {

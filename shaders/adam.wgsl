@@ -2,21 +2,6 @@
 // in order. With v̂ = v/(1 − β2^t), m̂ = m/(1 − β1^t): w −= rate m̂/(√v̂ + ε). `powers` holds β^(t−1).
 // A gradient that is not a finite number leaves its value alone and is noted in `status` with the
 // step; the test is on the bits, as WGSL promises nothing about NaN.
-struct Params {
-    len: u32,
-    lanes: u32,
-    rate: u32,
-    power: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> values: array<f32>;
-@group(0) @binding(2) var<storage, read_write> mean: array<f32>;
-@group(0) @binding(3) var<storage, read_write> variance: array<f32>;
-@group(0) @binding(4) var<storage, read> grad: array<f32>;
-@group(0) @binding(5) var<storage, read> hyper: array<f32>;
-@group(0) @binding(6) var<storage, read> powers: array<f32>;
-@group(0) @binding(7) var<storage, read> clock: array<u32>;
-@group(0) @binding(8) var<storage, read_write> status: array<atomic<u32>>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
@@ -32,8 +17,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
         atomicMin(&status[0], clock[STEP]);
         return;
     }
-    let beta1 = hyper[BETA1];
-    let beta2 = hyper[BETA2];
+    let beta1 = settings[BETA1];
+    let beta2 = settings[BETA2];
     let m = flush(beta1 * mean[i] + (1.0 - beta1) * g);
     let raw = beta2 * variance[i] + (1.0 - beta2) * g * g;
     let v = select(raw, 0.0, raw < TINY * TINY);
@@ -41,5 +26,5 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     variance[i] = v;
     let m_hat = m / (1.0 - powers[p.power] * beta1);
     let v_hat = v / (1.0 - powers[p.power + 1u] * beta2);
-    values[i] -= hyper[p.rate] * m_hat / (sqrt(v_hat) + hyper[EPSILON]);
+    values[i] -= settings[p.rate] * m_hat / (sqrt(v_hat) + settings[EPSILON]);
 }

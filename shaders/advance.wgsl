@@ -1,16 +1,9 @@
-// Moves the clock on, so that many steps can be recorded before anything runs.
-struct Params {
-    what: u32,
-    batches: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> clock: array<u32>;
-@group(0) @binding(2) var<storage, read_write> powers: array<f32>;
-@group(0) @binding(3) var<storage, read> hyper: array<f32>;
+// Moves the clock on, so that many steps can be recorded before anything runs. Each optimiser group has two powers, of
+// Adam's two decays, and a bit in `slots`.
 
 @compute @workgroup_size(1)
 fn main() {
-    if ((p.what & (ADVANCE_POLICY | ADVANCE_PREDICTOR)) != 0u) {
+    if (p.slots != 0u) {
         clock[STEP] += 1u;
         clock[BATCH] += 1u;
         if (clock[BATCH] == p.batches) {
@@ -18,15 +11,13 @@ fn main() {
             clock[EPOCH] += 1u;
         }
     }
-    if ((p.what & ADVANCE_POLICY) != 0u) {
-        powers[0] *= hyper[BETA1];
-        powers[1] *= hyper[BETA2];
+    for (var slot = 0u; slot < arrayLength(&powers) / 2u; slot++) {
+        if (((p.slots >> slot) & 1u) != 0u) {
+            powers[2u * slot] *= settings[BETA1];
+            powers[2u * slot + 1u] *= settings[BETA2];
+        }
     }
-    if ((p.what & ADVANCE_PREDICTOR) != 0u) {
-        powers[2] *= hyper[BETA1];
-        powers[3] *= hyper[BETA2];
-    }
-    if ((p.what & ADVANCE_CHUNK) != 0u) {
+    if (p.chunk != 0u) {
         clock[CHUNK] += 1u;
     }
 }

@@ -1,15 +1,6 @@
 // Adds a chunk of greedily evaluated rows to the counts of what was asked: [step][feature], the last
 // column being the stop, where an instance stays. One thread a count, so no atomics are needed. Rows
 // without a label count for nothing.
-struct Params {
-    rows: u32,
-    steps: u32,
-    features: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> path: array<u32>;
-@group(0) @binding(2) var<storage, read> y: array<u32>;
-@group(0) @binding(3) var<storage, read_write> counts: array<u32>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

@@ -1,16 +1,5 @@
 // Fills a layer's dropout multipliers, 16 random bits a unit: zero with probability
 // threshold / 65536, else the inverse of the probability to keep.
-struct Params {
-    rows: u32,
-    steps: u32,
-    pitch: u32,
-    first: u32,
-    threshold: u32,
-    stream: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> clock: array<u32>;
-@group(0) @binding(2) var<storage, read_write> multiplier: array<f32>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

@@ -5,27 +5,6 @@
 //   a_t = a_{t−1} + Σ_{columns i of j_{t−1}} x_i W_i + W_{columns + j_{t−1}},  h_t = relu(a_t)
 // The steps first_step .. first_step + steps are done in one call; `sum` carries a between calls.
 // With `tape`, h_t goes to its row of the tape, else to the row of the instance.
-struct Params {
-    rows: u32,
-    first_step: u32,
-    steps: u32,
-    columns: u32,
-    features: u32,
-    hidden_pitch: u32,
-    x_pitch: u32,
-    weight: u32,
-    bias: u32,
-    dropout: u32,
-    tape: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> groups: array<u32>;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read> path: array<u32>;
-@group(0) @binding(4) var<storage, read> weights: array<vec4<f32>>;
-@group(0) @binding(5) var<storage, read> multiplier: array<vec4<f32>>;
-@group(0) @binding(6) var<storage, read_write> sum: array<vec4<f32>>;
-@group(0) @binding(7) var<storage, read_write> hidden: array<vec4<f32>>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

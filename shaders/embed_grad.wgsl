@@ -4,24 +4,6 @@
 // over the instances b that acquired the feature early enough; a column that is known from the start has
 // D_{b,0} for D_{b,τ_b+1}. One thread sums four units of one row, over the instances in order: no atomics, the
 // same bits every time.
-struct Params {
-    rows: u32,
-    steps: u32,
-    columns: u32,
-    features: u32,
-    hidden_pitch: u32,
-    x_pitch: u32,
-    weight: u32,
-    bias: u32,
-    accumulate: u32,
-    divisor: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> groups: array<u32>;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read> when: array<u32>;
-@group(0) @binding(4) var<storage, read> suffix: array<vec4<f32>>;
-@group(0) @binding(5) var<storage, read_write> grad: array<vec4<f32>>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -32,7 +14,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         return;
     }
     // Conditions as a thread sees them, not of the parameters alone: see select.wgsl.
-    let rows = min(p.rows, arrayLength(&when));
+    let rows = min(p.rows, arrayLength(&acquired_at));
     let accumulate = p.accumulate * (i + 1u) > i;
     var total = vec4(0.0);
     var to = p.weight / 4u + i * pitch4 + unit4;
@@ -54,7 +36,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
             var from_step = 0u;
             if (!known) {
                 // Never acquired: 2³² − 1, which must not wrap around to 0.
-                from_step = min(when[row * p.features + feature], p.steps) + 1u;
+                from_step = min(acquired_at[row * p.features + feature], p.steps) + 1u;
             }
             if (from_step < p.steps) {
                 let value = suffix[(from_step * p.rows + row) * pitch4 + unit4];

@@ -1,12 +1,5 @@
 // A weight row added at step τ is part of every later pre-activation, so its gradient is the sum of
 // theirs: D_t = Σ_{t' ≥ t} d_{t'}, in place.
-struct Params {
-    rows: u32,
-    steps: u32,
-    pitch: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> grad_hidden: array<vec4<f32>>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

@@ -3,23 +3,6 @@
 //   x = byte / divisor
 // Row r is instance `first + r` of the batch, which lies
 // where lib/place.wgsl says. A row that is not there gets no label and counts for nothing.
-struct Params {
-    rows: u32,
-    columns: u32,
-    pitch: u32,
-    first: u32,
-    batch: u32,
-    split_start: u32,
-    split_len: u32,
-    shuffled: u32,
-    divisor: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> clock: array<u32>;
-@group(0) @binding(2) var<storage, read> data_x: array<u32>;
-@group(0) @binding(3) var<storage, read> data_y: array<u32>;
-@group(0) @binding(4) var<storage, read_write> x: array<f32>;
-@group(0) @binding(5) var<storage, read_write> y: array<u32>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

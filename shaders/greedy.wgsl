@@ -1,15 +1,5 @@
 // One step of the greedy policy: the largest logit of what is not yet
 // acquired; if it is the stop (path = d) the instance acquires nothing more.
-struct Params {
-    rows: u32,
-    step: u32,
-    features: u32,
-    logit_pitch: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> logits: array<f32>;
-@group(0) @binding(2) var<storage, read_write> when: array<u32>;
-@group(0) @binding(3) var<storage, read_write> path: array<u32>;
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -30,8 +20,8 @@ fn main(
     for (var i = lane; i <= p.features; i += WIDTH) {
         if (i < p.features) {
             if (p.step == 0u) {
-                when[row * p.features + i] = NEVER;
-            } else if (when[row * p.features + i] != NEVER) {
+                acquired_at[row * p.features + i] = NEVER;
+            } else if (acquired_at[row * p.features + i] != NEVER) {
                 continue;
             }
         }
@@ -41,12 +31,12 @@ fn main(
         }
     }
     top = best_all(lane, top);
-    meet(); // `when` was read by all and is changed by one
+    meet(); // `acquired_at` was read by all and is changed by one
     if (lane == 0u) {
         let action = select(top.index, p.features, stopped);
         path[p.step * p.rows + row] = action;
         if (action < p.features) {
-            when[row * p.features + action] = p.step;
+            acquired_at[row * p.features + action] = p.step;
         }
     }
 }

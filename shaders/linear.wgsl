@@ -1,22 +1,6 @@
 // Linear layer forward, y = x·W + b, then ReLU and dropout if asked for. Weights are stored
 // [input][output]. All pitches are multiples of four and what lies between a width and its pitch is
 // zero in weights and activations, so nothing is checked inside a row.
-struct Params {
-    rows: u32,
-    inputs_pitch: u32,
-    outputs_pitch: u32,
-    x_row: u32,
-    y_row: u32,
-    weight: u32,
-    bias: u32,
-    relu: u32,
-    dropout: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> weights: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> multiplier: array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read_write> y: array<vec4<f32>>;
 
 fn left_row(row: u32) -> u32 {
     return (p.x_row + row) * (p.inputs_pitch / 4u);

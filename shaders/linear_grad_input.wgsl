@@ -1,23 +1,6 @@
 // Linear layer backward to its input: dx = dy·Wᵀ, from the transposed weight (transpose.wgsl). With `gate`, x was
 // h = relu(a) ⊙ multiplier and the result is the gradient of a: ∂h/∂a = multiplier where h > 0, else 0 (a unit
 // that was dropped has h = 0 as well).
-struct Params {
-    rows: u32,
-    inputs_pitch: u32,
-    outputs_pitch: u32,
-    dy_row: u32,
-    dx_row: u32,
-    hidden_row: u32,
-    weight: u32,
-    gate: u32,
-    dropout: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> dy: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> transposed: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> hidden: array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read> multiplier: array<vec4<f32>>;
-@group(0) @binding(5) var<storage, read_write> dx: array<vec4<f32>>;
 
 fn left_row(row: u32) -> u32 {
     return (p.dy_row + row) * (p.outputs_pitch / 4u);

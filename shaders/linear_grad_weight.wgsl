@@ -1,16 +1,4 @@
 // Linear layer backward to its weights: dW = xᵀ·dy / divisor over all rows of the tape, in order.
-struct Params {
-    rows: u32,
-    inputs_pitch: u32,
-    outputs_pitch: u32,
-    weight: u32,
-    accumulate: u32,
-    divisor: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> dy: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read_write> grad: array<vec4<f32>>;
 
 fn left(row: u32, input4: u32) -> vec4<f32> {
     return x[row * (p.inputs_pitch / 4u) + input4];

@@ -1,22 +1,8 @@
 // Cross-entropy of each row, weighted by its class, and its gradient: with f = softmax(logits),
 //   ℓ = −w_y ln f_y        ∂ℓ/∂logits = w_y (f − onehot y), written over the logits.
 // A thread a row; `batch` rows repeat their labels along the tape. Rows without a label count zero.
-// The class weights follow the features' costs in `costs`. If `weighted`, the gradient (not the loss) is
-// also multiplied by the tape row's own weight: how much the predictor cares for it.
-struct Params {
-    rows: u32,
-    batch: u32,
-    classes: u32,
-    pitch: u32,
-    weights: u32,
-    weighted: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> logits: array<f32>;
-@group(0) @binding(2) var<storage, read> y: array<u32>;
-@group(0) @binding(3) var<storage, read> costs: array<f32>;
-@group(0) @binding(4) var<storage, read_write> losses: array<f32>;
-@group(0) @binding(5) var<storage, read> scalars: array<f32>;
+// The class weights follow the features' costs in `costs`. With a `weight_stride`, the gradient (not
+// the loss) is also multiplied by the row's own weight, a word of `row_weights`: how much the predictor cares for it.
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
@@ -46,8 +32,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     }
     losses[row * LOSSES + LOSS] = loss;
     losses[row * LOSSES + GUESS] = f32(guess);
-    if (p.weighted != 0u) {
-        weight *= scalars[row * SCALARS + WEIGHT];
+    if (p.weight_stride != 0u) {
+        weight *= row_weights[row * p.weight_stride + p.weight_word];
     }
     for (var c = 0u; c < p.classes; c++) {
         let f = exp_down(logits[at + c] - top) / mass;

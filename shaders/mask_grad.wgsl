@@ -1,20 +1,6 @@
 // The gradient of a loss with respect to the mask. The input is (x ⊙ expand(m), m), so
 //   ∂/∂m_j = Σ_{columns i of j} din_i x_i + din_{columns + j}
 // for every row of the tape; `batch` rows repeat their x along it.
-struct Params {
-    rows: u32,
-    batch: u32,
-    columns: u32,
-    features: u32,
-    x_pitch: u32,
-    input_pitch: u32,
-    pitch: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> groups: array<u32>;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read> grad_input: array<f32>;
-@group(0) @binding(4) var<storage, read_write> grad_mask: array<f32>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

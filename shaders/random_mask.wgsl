@@ -1,15 +1,4 @@
-// Draws the warm-up's masks into the first row of the relax tape: one random bit a feature; or, with
-// `all`, every feature is seen: what the reference predictor is trained and evaluated on.
-struct Params {
-    rows: u32,
-    features: u32,
-    pitch: u32,
-    first: u32,
-    all: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> clock: array<u32>;
-@group(0) @binding(2) var<storage, read_write> relax: array<f32>;
+// Draws masks, `mask_stride` apart: one random bit a feature; or, with `all`, every feature is seen.
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -25,7 +14,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     for (var i = 0u; i < 32u; i++) {
         let feature = word * 32u + i;
         if (feature < p.features) {
-            relax[soft_at(row, p.pitch) + feature] = f32((bits >> i) & 1u);
+            masks[row * p.mask_stride + feature] = f32((bits >> i) & 1u);
         }
     }
 }

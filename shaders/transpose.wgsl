@@ -1,14 +1,6 @@
 // A layer's weight, stored [input][output], as [output][input] at the same place of another buffer: backward
 // to the input then reads whole rows, as forward does. Once a step, for all its rows. A thread turns a
 // block of four by four.
-struct Params {
-    inputs_pitch: u32,
-    outputs_pitch: u32,
-    weight: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> weights: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read_write> transposed: array<vec4<f32>>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

@@ -52,6 +52,7 @@ pub mod methods;
 mod model;
 pub mod nn;
 mod problem;
+pub mod random;
 #[cfg(feature = "report")]
 pub mod report;
 pub mod run;

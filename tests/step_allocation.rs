@@ -18,7 +18,7 @@ fn a_training_step_on_the_cpu_allocates_nothing() {
         let making = allocations(|| stepper = Some(Stepper::new(&Engine::cpu(), &data, config)));
         assert!(making > 0, "the counter counts");
         let mut stepper = stepper.expect("made").expect("fits");
-        let step = stepper.program().plan().section("step");
+        let step = stepper.program().plan().find_section("step").expect("there").calls();
         // Threads start, and each makes room for the packed operands of its products, once.
         stepper.steps(50);
         // Entering rayon's pool from outside allocates a block of its queue every 63 times: not a matter of

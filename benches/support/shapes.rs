@@ -2,8 +2,8 @@
 
 use super::Outcome;
 use querent::data::{Dataset, Split};
-use querent::engine::random::{Source, unit};
 use querent::nmppg::{Config, Stage, Stepper};
+use querent::random::{Source, unit};
 use querent::{Engine, Feature, Problem};
 
 /// A problem's sizes.

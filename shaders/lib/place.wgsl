@@ -10,8 +10,8 @@ fn place(row: u32) -> Place {
     var position = p.first + row;
     var there = true;
     if (p.shuffled != 0u) {
-        let twins = max(clock[CLOCK_TWINS], 1u);
-        position = clock[BATCH] * ((p.batch + twins - 1u) / twins) + position / twins;
+        let copies = max(clock[COPIES], 1u);
+        position = clock[BATCH] * ((p.batch + copies - 1u) / copies) + position / copies;
         position = shuffled_index(position, p.split_len);
     } else {
         position += clock[CHUNK] * p.batch;

@@ -2,13 +2,6 @@
 // (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"). The key is
 // (seed, seed, stream, step), the counter (instance, t, block, 0).
 
-// Streams: one number for each use of randomness.
-const STREAM_GUMBEL: u32 = 1u;
-const STREAM_MASK: u32 = 4u; // 2 and 3 are the dropout of the two hidden layers
-const STREAM_SHUFFLE: u32 = 5u;
-const STREAM_PART: u32 = 8u; // 6 and 7 are drawn on the host
-const STREAM_BLUR: u32 = 9u;
-
 fn rotate(x: u32, n: u32) -> u32 {
     return (x << n) | (x >> (32u - n));
 }

@@ -3,8 +3,9 @@
 use super::{Failure, write_table};
 use querent::data::synthetic;
 use querent::engine::gpu::{Adapter, Gpu, adapters};
-use querent::engine::kernels::{Device, KERNELS};
+use querent::engine::kernels::Target;
 use querent::files::write_atomically;
+use querent::methods;
 use querent::nmppg::{Config, Stepper};
 use querent::{Engine, Error, wgpu};
 use std::io::Write;
@@ -54,11 +55,16 @@ pub fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
 /// Writes the kernels' sources, a file each, and says how many.
 fn write_shaders(folder: &Path) -> Result<usize, Error> {
     std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
-    for kernel in KERNELS {
+    let mut count = 0;
+    for kernel in methods::kernels() {
         let path = folder.join(format!("{}.wgsl", kernel.name));
-        write_atomically(&path, kernel.source(Device::Gpu).as_bytes())?;
+        // A method's own are in a folder of its name.
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).map_err(|error| Error::io(parent, error))?;
+        write_atomically(&path, kernel.source(Target::Gpu).as_bytes())?;
+        count += 1;
     }
-    Ok(KERNELS.len())
+    Ok(count)
 }
 
 fn show_adapters(found: &[Adapter], out: &mut impl Write) -> Result<(), Failure> {

@@ -7,10 +7,10 @@
 //! cheap context indicators tell, which say nothing about the label either.
 
 use super::{Dataset, Split};
-use crate::engine::random::{Source, unit};
-use crate::engine::state::stream;
 use crate::error::Result;
 use crate::problem::{Feature, Problem};
+use crate::random::stream;
+use crate::random::{Source, unit};
 
 /// Features of the Syn tasks.
 const FEATURES: usize = 11;

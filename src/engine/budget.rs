@@ -1,6 +1,5 @@
 //! How much of a plan goes into a host's frame, and learning how much fits.
 
-use super::kernels::KERNELS;
 use super::plan::Plan;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -80,6 +79,8 @@ pub(crate) struct Pace {
     /// former is soon known for calls not met before, the latter makes it exact.
     kernels: Vec<f64>,
     calls: Vec<f64>,
+    /// Which of the plan's kernels each call is of.
+    kernel_of: Vec<usize>,
     /// Whether a kernel has been run: drivers compile some things when they meet them.
     seen: Vec<bool>,
     measured: u32,
@@ -89,11 +90,19 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub fn new(plan: &Plan) -> Self {
-        let (kernels, calls) = (vec![1.0; KERNELS.len()], vec![1.0; plan.calls().len()]);
+        let mut names: Vec<&str> = Vec::new();
+        let mut number = |name| {
+            names.iter().position(|&known| known == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            })
+        };
+        let kernel_of: Vec<usize> = plan.calls().iter().map(|call| number(call.kernel.name)).collect();
         Self {
-            kernels,
-            calls,
-            seen: vec![false; KERNELS.len()],
+            kernels: vec![1.0; names.len()],
+            calls: vec![1.0; plan.calls().len()],
+            seen: vec![false; names.len()],
+            kernel_of,
             measured: 0,
             idle: VecDeque::new(),
             frames: 0,
@@ -104,7 +113,7 @@ impl Pace {
     /// so that the first frames are not held up.
     fn nanos(&self, plan: &Plan, call: usize) -> f64 {
         let guess = 30_000.0 + plan.calls()[call].flops as f64;
-        self.kernels[plan.calls()[call].kernel as usize] * self.calls[call] * guess
+        self.kernels[self.kernel_of[call]] * self.calls[call] * guess
     }
 
     /// Whether to leave this frame without work, to see how long one takes then: two in a row, of which
@@ -141,7 +150,7 @@ impl Pace {
         let mut in_it = vec![false; self.kernels.len()];
         let mut predicted = 0.0;
         for call in calls.iter().cloned().flatten() {
-            in_it[plan.calls()[call].kernel as usize] = true;
+            in_it[self.kernel_of[call]] = true;
             predicted += self.nanos(plan, call);
         }
         let kernels = || in_it.iter().enumerate().filter(|(_, is)| **is).map(|(kernel, _)| kernel);
@@ -170,7 +179,7 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kernels::{Advance, Noise};
+    use super::super::kernels::{Advance, Gumbel};
     use super::super::plan::{Elem, PlanBuilder, Scope};
     use super::*;
 
@@ -178,13 +187,13 @@ mod tests {
     fn plan(calls: usize) -> Plan {
         let mut b = PlanBuilder::new(1);
         let clock = b.buffer("clock", Elem::U32, 8, Scope::Shared);
-        let [powers, hyper, gumbel] =
-            ["powers", "hyper", "gumbel"].map(|name| b.buffer(name, Elem::F32, 4, Scope::Shared));
+        let [powers, settings, gumbel] =
+            ["powers", "settings", "gumbel"].map(|name| b.buffer(name, Elem::F32, 4, Scope::Shared));
         for call in 0..calls {
             if call < calls / 2 {
-                b.call(Advance { what: 1, batches: 1 }, &[clock, powers, hyper]);
+                b.call(Advance { slots: 1, chunk: 0, batches: 1 }, &[clock, powers, settings]);
             } else {
-                b.call(Noise { rows: 1, steps: 1, actions: 2, pitch: 4, first: 0 }, &[clock, gumbel]);
+                b.call(Gumbel { rows: 1, steps: 1, actions: 2, pitch: 4, first: 0 }, &[clock, gumbel]);
             }
         }
         b.finish().expect("valid")

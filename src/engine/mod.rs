@@ -2,14 +2,11 @@
 
 mod budget;
 pub mod cpu;
-mod flops;
 pub mod gpu;
 pub mod groups;
 pub mod kernels;
 pub mod plan;
 mod program;
-pub mod random;
-pub mod state;
 
 pub use budget::Budget;
 pub(crate) use budget::{Allowance, Pace};
@@ -82,7 +79,7 @@ impl Engine {
 
     /// The host's device, with the kernels that are made for another kind of device than it is: they compute
     /// the same, so this is for tests and measurements.
-    pub fn on_as(device: wgpu::Device, queue: wgpu::Queue, kind: kernels::Device) -> Self {
+    pub fn on_as(device: wgpu::Device, queue: wgpu::Queue, kind: kernels::Target) -> Self {
         Self { kind: Kind::Gpu(Gpu::as_if(device, queue, kind).shared()) }
     }
 

@@ -8,8 +8,7 @@
 //! other. Which micro-batch goes to which lane depends on the shapes only, never on the number
 //! of threads, so the sums come out the same with any number of cores.
 
-use super::flops;
-use super::kernels::{Access, KERNELS, Kernel, KernelId, Params, WORDS};
+use super::kernels::{Access, Kernel, Params, WORDS};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -51,8 +50,8 @@ pub struct BufferId(pub(crate) u32);
 /// One kernel call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Which kernel.
-    pub kernel: KernelId,
+    /// The kernel.
+    pub kernel: &'static Kernel,
     /// Its parameters, as the shader's uniform block.
     pub words: [u32; WORDS],
     /// Workgroups to dispatch on the GPU.
@@ -67,20 +66,28 @@ pub struct Call {
     pub bytes: u64,
 }
 
-impl Call {
-    /// The kernel's entry in the table.
-    pub fn kernel(&self) -> &'static Kernel {
-        &KERNELS[self.kernel as usize]
-    }
-}
-
 /// A list of kernel calls over named buffers. See the module's text.
 #[derive(Clone, Debug)]
 pub struct Plan {
     lanes: usize,
     buffers: Vec<BufferDecl>,
     calls: Vec<Call>,
-    sections: Vec<(String, Range<usize>)>,
+    sections: Vec<(String, Section)>,
+}
+
+/// A section of a plan: some of its calls, one after the other. Only the plan's builder makes them, so a section that
+/// does not exist cannot be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Section {
+    start: u32,
+    end: u32,
+}
+
+impl Section {
+    /// The calls.
+    pub fn calls(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 impl Plan {
@@ -109,14 +116,14 @@ impl Plan {
         self.buffers.iter().position(|buffer| buffer.name == name).map(|index| BufferId(index as u32))
     }
 
-    /// The calls of a named section. Empty if there is no section of that name.
-    pub fn section(&self, name: &str) -> Range<usize> {
-        self.sections.iter().find(|(n, _)| n == name).map_or(0..0, |(_, range)| range.clone())
+    /// The sections by name, for tools and tests: inner ones before those around them.
+    pub fn sections(&self) -> &[(String, Section)] {
+        &self.sections
     }
 
-    /// The named sections and their calls, in order.
-    pub fn sections(&self) -> &[(String, Range<usize>)] {
-        &self.sections
+    /// Looks a section up by its name.
+    pub fn find_section(&self, name: &str) -> Option<Section> {
+        self.sections.iter().find(|(n, _)| n == name).map(|(_, section)| *section)
     }
 
     /// Bytes of all buffers, with reals of `real_bytes` bytes each.
@@ -133,14 +140,11 @@ impl Plan {
 }
 
 /// Builds a [`Plan`] and checks, call by call, the rules that make running it safe: every binding
-/// has the kernel's element type, no call has a buffer it writes
-/// twice, and lane calls write lane buffers
-/// only.
+/// has the kernel's element type, no call has a buffer it writes twice, and lane calls write lane buffers only.
 #[derive(Debug)]
 pub struct PlanBuilder {
     plan: Plan,
     lane: Option<u32>,
-    open: Vec<(String, usize)>,
     error: Option<Error>,
 }
 
@@ -148,7 +152,7 @@ impl PlanBuilder {
     /// An empty plan with so many lanes.
     pub fn new(lanes: usize) -> Self {
         let plan = Plan { lanes: lanes.max(1), buffers: Vec::new(), calls: Vec::new(), sections: Vec::new() };
-        Self { plan, lane: None, open: Vec::new(), error: None }
+        Self { plan, lane: None, error: None }
     }
 
     fn fail(&mut self, what: String) {
@@ -174,22 +178,25 @@ impl PlanBuilder {
         self.lane = lane.map(|lane| lane as u32);
     }
 
-    /// Opens a named section; sections may nest.
-    pub fn begin(&mut self, name: impl Into<String>) {
-        self.open.push((name.into(), self.plan.calls.len()));
-    }
-
-    /// Closes the section opened last.
-    pub fn end(&mut self) {
-        match self.open.pop() {
-            Some((name, start)) => self.plan.sections.push((name, start..self.plan.calls.len())),
-            None => self.fail("a section was closed that was never opened".into()),
+    /// A section: the calls that are appended meanwhile. Sections may nest; names are for tools and tests.
+    pub fn section(&mut self, name: impl Into<String>, calls: impl FnOnce(&mut Self)) -> Section {
+        let name = name.into();
+        let start = self.plan.calls.len() as u32;
+        calls(self);
+        let section = Section { start, end: self.plan.calls.len() as u32 };
+        if start == section.end {
+            self.fail(format!("section `{name}` has no calls"));
         }
+        if self.plan.find_section(&name).is_some() {
+            self.fail(format!("section `{name}` is there twice"));
+        }
+        self.plan.sections.push((name, section));
+        section
     }
 
     /// Appends a call.
     pub fn call<P: Params>(&mut self, params: P, buffers: &[BufferId]) {
-        let kernel = &KERNELS[P::ID as usize];
+        let kernel = P::KERNEL;
         if buffers.len() != kernel.bindings.len() {
             let (got, want) = (buffers.len(), kernel.bindings.len());
             self.fail(format!("{}: {got} buffers for {want} bindings", kernel.name));
@@ -199,7 +206,7 @@ impl PlanBuilder {
             let decl = self.plan.buffer(id);
             let writes_shared =
                 binding.access != Access::Read && self.lane.is_some() && decl.scope == Scope::Shared;
-            let complaint = if decl.elem != binding.elem {
+            let complaint = if decl.elem != binding.view.elem() {
                 Some("has another element type")
             } else if writes_shared {
                 Some("is shared, but written in a lane")
@@ -215,14 +222,15 @@ impl PlanBuilder {
                 self.fail(what);
             }
         }
+        let work = params.work();
         self.plan.calls.push(Call {
-            kernel: P::ID,
+            kernel,
             words: params.words(),
             grid: params.grid(),
             buffers: buffers.to_vec(),
             lane: self.lane,
-            flops: flops::estimate(&params),
-            bytes: flops::traffic(&params),
+            flops: work.flops,
+            bytes: 4 * work.numbers,
         });
     }
 
@@ -230,10 +238,7 @@ impl PlanBuilder {
     ///
     /// # Errors
     /// The first rule that was broken.
-    pub fn finish(mut self) -> Result<Plan> {
-        if let Some((name, _)) = self.open.first() {
-            self.error.get_or_insert(Error::Plan(format!("section `{name}` was never closed")));
-        }
+    pub fn finish(self) -> Result<Plan> {
         match self.error {
             Some(error) => Err(error),
             None => Ok(self.plan),
@@ -243,7 +248,7 @@ impl PlanBuilder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kernels::{Advance, Noise};
+    use super::super::kernels::{Advance, Gumbel};
     use super::*;
 
     fn refused(build: impl FnOnce(&mut PlanBuilder)) -> String {
@@ -254,7 +259,7 @@ mod tests {
 
     #[test]
     fn broken_rules_are_named() {
-        let noise = Noise { rows: 1, steps: 1, actions: 2, pitch: 4, first: 0 };
+        let noise = Gumbel { rows: 1, steps: 1, actions: 2, pitch: 4, first: 0 };
         let two = |b: &mut PlanBuilder, scope| {
             (b.buffer("clock", Elem::U32, 8, Scope::Shared), b.buffer("gumbel", Elem::F32, 4, scope))
         };
@@ -291,11 +296,23 @@ mod tests {
             refused(|b| {
                 let (_, gumbel) = two(b, Scope::Shared);
                 let clock = b.find_or_panic("clock");
-                b.call(Advance { what: 1, batches: 1 }, &[clock, gumbel, gumbel]);
+                b.call(Advance { slots: 1, chunk: 0, batches: 1 }, &[clock, gumbel, gumbel]);
             })
             .contains("bound twice and written")
         );
-        assert!(refused(|b| b.begin("step")).contains("never closed"));
+        assert!(
+            refused(|b| {
+                b.section("step", |_| ());
+            })
+            .contains("has no calls")
+        );
+        let twice = refused(|b| {
+            let (clock, gumbel) = two(b, Scope::Lane);
+            for _ in 0..2 {
+                b.section("step", |b| b.call(noise, &[clock, gumbel]));
+            }
+        });
+        assert!(twice.contains("is there twice"), "{twice}");
         assert!(refused(|b| b.lane(Some(3))).contains("of 1"));
     }
 

@@ -7,8 +7,7 @@
 
 use crate::engine::kernels::{Adam, Average, BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope};
-use crate::engine::random::{Source, unit};
-use crate::engine::state::stream;
+use crate::random::{Source, stream, unit};
 
 /// A width as it is laid out: a multiple of four, so that kernels can work on vectors of four.
 pub fn pitch(width: usize) -> usize {
@@ -276,15 +275,15 @@ impl Net {
         );
     }
 
-    /// Adam with the gradients of all lanes, and the average of what comes out. `rate` and `power` are words of `hyper` and `powers`;
-    /// `state` is (hyper, powers, clock, status).
+    /// Adam with the gradients of all lanes, and the average of what comes out. `rate` and `power` are words of `settings` and `powers`;
+    /// `state` is (settings, powers, clock, status).
     pub fn adam(&self, b: &mut PlanBuilder, lanes: usize, rate: usize, power: usize, state: [BufferId; 4]) {
-        let [hyper, powers, clock, status] = state;
+        let [settings, powers, clock, status] = state;
         b.call(
             Adam { len: self.mlp.len as u32, lanes: lanes as u32, rate: rate as u32, power: power as u32 },
-            &[self.values, self.mean, self.variance, self.grad, hyper, powers, clock, status],
+            &[self.values, self.mean, self.variance, self.grad, settings, powers, clock, status],
         );
-        b.call(Average { len: self.mlp.len as u32 }, &[self.values, self.average, hyper]);
+        b.call(Average { len: self.mlp.len as u32 }, &[self.values, self.average, settings]);
     }
 }
 

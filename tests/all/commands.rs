@@ -187,11 +187,12 @@ fn the_data_folder_is_as_said() {
     let looked = |variables: &[(&str, &Path)], arguments: &[&str], expected: &Path| {
         let expected = expected.display();
         let variables = [&[("HOME", home.as_path())], variables].concat();
-        let listed = command::querent_with(&dir.0, &variables, &[&["data", "list"], arguments].concat(), "");
+        let listed =
+            crate::command::querent_with(&dir.0, &variables, &[&["data", "list"], arguments].concat(), "");
         assert_eq!(listed.code, Some(0), "{}", listed.err);
         assert!(listed.out.contains(&format!("looked for in {expected};")), "{expected}: {}", listed.out);
         let refused =
-            command::querent_with(&dir.0, &variables, &[&["train", "splice"], arguments].concat(), "");
+            crate::command::querent_with(&dir.0, &variables, &[&["train", "splice"], arguments].concat(), "");
         assert_eq!(refused.code, Some(2), "{}", refused.out);
         assert!(refused.err.contains(&format!("looked for in {expected}:")), "{expected}: {}", refused.err);
         assert!(refused.err.contains(&format!("else it is {}.", user.display())), "{}", refused.err);
@@ -202,11 +203,11 @@ fn the_data_folder_is_as_said() {
     looked(&[("QUERENT_DATA", &set)], &["--data-dir", "said"], Path::new("said"));
     // Nobody's folder: what has files is refused, what has none needs no folder.
     let nobody = [("HOME", Path::new("nowhere"))];
-    let refused = command::querent_with(&dir.0, &nobody, &["data", "list"], "");
+    let refused = crate::command::querent_with(&dir.0, &nobody, &["data", "list"], "");
     assert_eq!(refused.code, Some(2), "{}", refused.out);
     assert!(refused.err.contains("--data-dir") && refused.err.contains("QUERENT_DATA"), "{}", refused.err);
     let synthetic = [&["--quiet", "train", "cube_nm", "--out", "run"], QUICK].concat();
-    let done = command::querent_with(&dir.0, &nobody, &synthetic, "");
+    let done = crate::command::querent_with(&dir.0, &nobody, &synthetic, "");
     assert_eq!(done.code, Some(0), "{}", done.err);
     assert_eq!(querent::run::Run::load(&dir.0.join("run")).expect("reads").data_dir, None);
 }
@@ -227,7 +228,12 @@ fn eval_finds_the_data_set_again() {
     let eval = |variables: &[(&str, &Path)], arguments: &[&str]| {
         let variables = [&[("HOME", home.as_path())], variables].concat();
         let folder = dir.0.join("run");
-        command::querent_with(&folder, &variables, &[&["eval", "model.safetensors"], arguments].concat(), "")
+        crate::command::querent_with(
+            &folder,
+            &variables,
+            &[&["eval", "model.safetensors"], arguments].concat(),
+            "",
+        )
     };
     let again = eval(&[], &[]);
     assert_eq!(again.code, Some(0), "{}", again.err);

@@ -48,7 +48,7 @@ fn three_hundred_frames_give_the_plain_trainers_bits() {
     let Some(host) = Host::open(wgpu::Features::empty()) else { return };
     let (plain, expected) = plain(&host);
     let mut trainer = Trainer::new(&host.engine(), &data(), small()).expect("valid");
-    let step = trainer.stepper().program().plan().section("step").len();
+    let step = crate::common::section(trainer.stepper().program().plan(), "step").len();
     assert!(!step.is_multiple_of(37), "the frames would end with the steps");
     let (mut frames, mut dispatches, mut epochs) = (0, 0, 0);
     loop {

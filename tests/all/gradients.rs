@@ -2,10 +2,11 @@
 //! rollout and the warm-up step through the trainer. The choice of a feature is in `selection.rs`.
 
 use crate::rig::{self, Random, Rig, assert_close, differences, toy};
-use querent::engine::kernels::{self as k, KernelId};
+use querent::engine::kernels::words::{NEVER, losses, settings};
+use querent::engine::kernels::{self as k, Params};
 use querent::engine::plan::{BufferId, Elem, PlanBuilder, Scope};
-use querent::engine::state::{NEVER, hyper, losses, scalars};
 use querent::engine::{Engine, groups};
+use querent::nmppg::kernels::{self as own, hyper, scalars};
 use querent::nmppg::{Config, Rollout, Stage, Stepper};
 
 /// The control: a gradient that is 0.01% wrong in one place is seen.
@@ -50,10 +51,10 @@ fn linear_layers() {
             dropout,
             ..Default::default()
         };
-        b.begin("forward");
-        b.call(forward(l1, 1, 1), &[x, w, drop, h]);
-        b.call(forward(l2, 0, 0), &[h, w, none, y]);
-        b.end();
+        b.section("forward", |b| {
+            b.call(forward(l1, 1, 1), &[x, w, drop, h]);
+            b.call(forward(l2, 0, 0), &[h, w, none, y]);
+        });
         let grad_input = |l: querent::nn::Layer, gate: u32| k::LinearGradInput {
             rows: rows as u32,
             inputs_pitch: querent::nn::pitch(l.inputs) as u32,
@@ -86,16 +87,16 @@ fn linear_layers() {
             divisor: 3,
             ..Default::default()
         };
-        b.begin("backward");
-        b.call(transpose(l1), &[w, turned]);
-        b.call(transpose(l2), &[w, turned]);
-        b.call(grad_weight(l2), &[h, dy, grad]);
-        b.call(grad_bias(l2), &[dy, grad]);
-        b.call(grad_input(l2, 1), &[dy, turned, h, drop, da]);
-        b.call(grad_weight(l1), &[x, da, grad]);
-        b.call(grad_bias(l1), &[da, grad]);
-        b.call(grad_input(l1, 0), &[da, turned, none, none, dx]);
-        b.end();
+        b.section("backward", |b| {
+            b.call(transpose(l1), &[w, turned]);
+            b.call(transpose(l2), &[w, turned]);
+            b.call(grad_weight(l2), &[h, dy, grad]);
+            b.call(grad_bias(l2), &[dy, grad]);
+            b.call(grad_input(l2, 1), &[dy, turned, h, drop, da]);
+            b.call(grad_weight(l1), &[x, da, grad]);
+            b.call(grad_bias(l1), &[da, grad]);
+            b.call(grad_input(l1, 0), &[da, turned, none, none, dx]);
+        });
 
         let mut rig = Rig::new(b);
         let mut random = Random::new(rows as u64);
@@ -154,48 +155,49 @@ fn first_layer_under_hard_masks() {
     let (x, w, drop) = (reals("x", rows * xp), reals("w", mlp.len), reals("drop", all * hp));
     let (sum, h) = (reals("sum", rows * hp), reals("h", all * hp));
     let (d, grad) = (reals("d", all * hp), reals("grad", mlp.len));
-    b.begin("forward");
-    // In two calls, as the policy does it step by step: the running sum must carry over.
-    for (first_step, count) in [(0, 2), (2, 2)] {
+    b.section("forward", |b| {
+        // In two calls, as the policy does it step by step: the running sum must carry over.
+        for (first_step, count) in [(0, 2), (2, 2)] {
+            b.call(
+                k::Embed {
+                    rows: rows as u32,
+                    first_step,
+                    steps: count,
+                    columns: columns as u32,
+                    features: features as u32,
+                    hidden_pitch: hp as u32,
+                    x_pitch: xp as u32,
+                    weight: layer.weight as u32,
+                    bias: layer.bias as u32,
+                    dropout: 1,
+                    tape: 1,
+                    ..Default::default()
+                },
+                &[groups_id, x, path, w, drop, sum, h],
+            );
+        }
+    });
+    b.section("backward", |b| {
+        let (each_row, each_step) = (rows as u32, steps as u32 + 1);
+        let suffix =
+            k::EmbedSuffix { rows: each_row, steps: each_step, pitch: hp as u32, ..Default::default() };
+        b.call(suffix, &[d]);
         b.call(
-            k::Embed {
+            k::EmbedGrad {
                 rows: rows as u32,
-                first_step,
-                steps: count,
+                steps: steps as u32 + 1,
                 columns: columns as u32,
                 features: features as u32,
                 hidden_pitch: hp as u32,
                 x_pitch: xp as u32,
                 weight: layer.weight as u32,
                 bias: layer.bias as u32,
-                dropout: 1,
-                tape: 1,
+                divisor: 2,
                 ..Default::default()
             },
-            &[groups_id, x, path, w, drop, sum, h],
+            &[groups_id, x, when, d, grad],
         );
-    }
-    b.end();
-    b.begin("backward");
-    let (each_row, each_step) = (rows as u32, steps as u32 + 1);
-    let suffix = k::EmbedSuffix { rows: each_row, steps: each_step, pitch: hp as u32, ..Default::default() };
-    b.call(suffix, &[d]);
-    b.call(
-        k::EmbedGrad {
-            rows: rows as u32,
-            steps: steps as u32 + 1,
-            columns: columns as u32,
-            features: features as u32,
-            hidden_pitch: hp as u32,
-            x_pitch: xp as u32,
-            weight: layer.weight as u32,
-            bias: layer.bias as u32,
-            divisor: 2,
-            ..Default::default()
-        },
-        &[groups_id, x, when, d, grad],
-    );
-    b.end();
+    });
 
     // Instance 0 acquires 1, 0, 2; instance 1 only 2; instance 2 acquires 0, 1.
     let stop = features as u32;
@@ -238,21 +240,21 @@ fn weighted_cross_entropy() {
     let costs = b.buffer("costs", Elem::F32, 2 + classes, Scope::Shared);
     let losses_id = b.buffer("losses", Elem::F32, rows * losses::LEN, Scope::Shared);
     let tape = b.buffer("scalars", Elem::F32, rows * scalars::LEN, Scope::Shared);
-    for (name, weighted) in [("loss", 0), ("weighted", 1)] {
-        b.begin(name);
-        b.call(
-            k::Loss {
-                rows: rows as u32,
-                batch: batch as u32,
-                classes: classes as u32,
-                pitch: pitch as u32,
-                weights: 2,
-                weighted,
-                ..Default::default()
-            },
-            &[logits, y, costs, losses_id, tape],
-        );
-        b.end();
+    for (name, weight_stride) in [("loss", 0), ("weighted", scalars::LEN as u32)] {
+        b.section(name, |b| {
+            b.call(
+                k::Loss {
+                    rows: rows as u32,
+                    batch: batch as u32,
+                    classes: classes as u32,
+                    pitch: pitch as u32,
+                    weights: 2,
+                    weight_stride,
+                    weight_word: scalars::WEIGHT as u32,
+                },
+                &[logits, y, costs, losses_id, tape],
+            );
+        });
     }
     let mut rig = Rig::new(b);
     let values = Random::new(4).padded(rows, classes).iter().map(|v| 4.0 * v).collect::<Vec<_>>();
@@ -298,35 +300,22 @@ fn masks() {
         (reals("scalars", rows * scalars::LEN), reals("from_loss", rows * dp), reals("m", rows * dp));
     let sizes = [rows, columns, features, xp, ip, dp].map(|size| size as u32);
     let [rows_u, columns_u, features_u, x_pitch, input_pitch, pitch] = sizes;
-    b.begin("forward");
-    b.call(
-        k::Expand {
-            rows: rows_u,
-            step: 0,
-            columns: columns_u,
-            features: features_u,
-            x_pitch,
-            relax_pitch: pitch,
-            input_pitch,
-            nothing_seen: 0,
-        },
-        &[groups_id, x, relax, input],
-    );
-    b.end();
-    b.begin("backward");
-    b.call(
-        k::MaskGrad {
-            rows: rows_u,
-            batch: rows_u,
-            columns: columns_u,
-            features: features_u,
-            x_pitch,
-            input_pitch,
-            pitch,
-        },
-        &[groups_id, x, din, grad_mask],
-    );
-    let carry = |steps| k::MaskCarry {
+    b.section("forward", |b| {
+        b.call(
+            k::Expand {
+                rows: rows_u,
+                step: 0,
+                columns: columns_u,
+                features: features_u,
+                x_pitch,
+                mask_stride: 2 * pitch,
+                input_pitch,
+                nothing_seen: 0,
+            },
+            &[groups_id, x, relax, input],
+        );
+    });
+    let carry = |steps| own::MaskCarry {
         rows: rows_u,
         step: 0,
         steps,
@@ -336,12 +325,25 @@ fn masks() {
         input_pitch,
         pitch,
     };
-    b.call(carry(2), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
-    b.end();
+    b.section("backward", |b| {
+        b.call(
+            k::MaskGrad {
+                rows: rows_u,
+                batch: rows_u,
+                columns: columns_u,
+                features: features_u,
+                x_pitch,
+                input_pitch,
+                pitch,
+            },
+            &[groups_id, x, din, grad_mask],
+        );
+        b.call(carry(2), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
+    });
     // The end of the tape, where M starts.
-    b.begin("last");
-    b.call(carry(0), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
-    b.end();
+    b.section("last", |b| {
+        b.call(carry(0), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
+    });
     let mut rig = Rig::new(b);
     let mut random = Random::new(2);
     rig.set_words("groups", &groups::words(features, &group_of_column));
@@ -406,20 +408,20 @@ fn adam() {
     let grad = b.buffer("grad", Elem::F32, 4, Scope::Lane);
     let clock = b.buffer("clock", Elem::U32, 8, Scope::Shared);
     let status = b.buffer("status", Elem::U32, 4, Scope::Shared);
-    b.begin("step");
-    b.call(
-        k::Adam { len: 4, lanes: 2, rate: hyper::RATE_POLICY as u32, power: 0 },
-        &[w, mean, variance, grad, hyper_id, powers, clock, status],
-    );
-    b.call(k::Advance { what: 1, batches: 2 }, &[clock, powers, hyper_id]);
-    b.end();
+    b.section("step", |b| {
+        b.call(
+            k::Adam { len: 4, lanes: 2, rate: hyper::RATE_POLICY as u32, power: 0 },
+            &[w, mean, variance, grad, hyper_id, powers, clock, status],
+        );
+        b.call(k::Advance { slots: 1, chunk: 0, batches: 2 }, &[clock, powers, hyper_id]);
+    });
     let mut rig = Rig::new(b);
     let mut hypers = vec![0.0; hyper::LEN];
     let (rate, beta1, beta2, epsilon) = (0.01, 0.9, 0.999, 1e-8);
     hypers[hyper::RATE_POLICY] = rate;
-    hypers[hyper::BETA1] = beta1;
-    hypers[hyper::BETA2] = beta2;
-    hypers[hyper::EPSILON] = epsilon;
+    hypers[settings::BETA1] = beta1;
+    hypers[settings::BETA2] = beta2;
+    hypers[settings::EPSILON] = epsilon;
     rig.set("hyper", &hypers).set("powers", &[1.0; 4]).set_words("status", &[u32::MAX; 4]);
     let (mut w, mut m, mut v) = ([1.0, -2.0, 0.5, 0.0], [0.0; 4], [0.0; 4]);
     rig.set("w", &w);
@@ -452,13 +454,15 @@ fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2],
     let plan = trainer.program().plan();
     let (tape, losses_id) = (plan.find("scalars").expect("declared"), plan.find("losses").expect("declared"));
     let (tape_len, losses_len) = (plan.buffer(tape).len, plan.buffer(losses_id).len);
-    let micros: Vec<_> = plan.sections().iter().filter(|(name, _)| name.starts_with("micro.")).collect();
+    let micros: Vec<_> = plan.sections().iter().filter(|(name, _)| name.starts_with("step.micro.")).collect();
     assert!(micros.len() <= plan.lanes(), "a lane has one micro-batch, or its tape would be gone");
     let micros: Vec<_> = micros
         .into_iter()
-        .map(|(_, range)| {
-            let is_part = |call: &usize| plan.calls()[*call].kernel == KernelId::PartMask;
-            (range.clone(), range.clone().find(is_part).unwrap_or(range.end))
+        .map(|(_, section)| {
+            let range = section.calls();
+            let is_part = |call: &usize| plan.calls()[*call].kernel.is(own::Submask::KERNEL);
+            let part = range.clone().find(is_part).unwrap_or(range.end);
+            (range, part)
         })
         .collect();
     let batch = trainer.batch();
@@ -470,7 +474,7 @@ fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2],
         let loss = |row: usize| l[lane * losses_len + row * losses::LEN + losses::LOSS];
         (0..rows).map(|row| weight(row) * loss(row)).sum::<f64>() / batch as f64
     };
-    let prepare = trainer.program().plan().section("prepare");
+    let prepare = crate::common::section(trainer.program().plan(), "step.prepare");
     trainer.program_mut().run(prepare, 1);
     let mut prediction = 0.0;
     for (lane, (micro, part)) in micros.into_iter().enumerate() {
@@ -560,7 +564,7 @@ fn the_warm_up_step() {
     let plan = trainer.program().plan();
     let (id, grad) =
         (plan.find("predictor.values").expect("declared"), plan.find("predictor.grad").expect("declared"));
-    let section = plan.section("warm_up");
+    let section = crate::common::section(plan, "warm_up");
     // Without Adam and the clock, the last two calls.
     let section = section.start..section.end - 2;
     let weights = trainer.program().read_blocking(id).expect("reads");

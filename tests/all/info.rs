@@ -2,7 +2,8 @@
 #![cfg(feature = "cli")]
 
 use crate::common::{self, TempDir};
-use querent::engine::kernels::{Device, KERNELS};
+use querent::engine::kernels::Target;
+use querent::methods::kernels;
 use std::process::{Command, Output, Stdio};
 
 fn querent(arguments: &[&str]) -> Command {
@@ -84,17 +85,21 @@ fn shaders_are_written_as_compiled() {
     let folder = dir.0.join("made/for this");
     let (code, out, err) = run(querent(&["info", "--shaders"]).arg(&folder));
     assert_eq!(code, Some(0), "{err}");
-    assert_eq!(out, format!("{} shaders written to {}\n", KERNELS.len(), folder.display()));
-    for kernel in KERNELS {
+    assert_eq!(out, format!("{} shaders written to {}\n", kernels().count(), folder.display()));
+    for kernel in kernels() {
         let path = folder.join(format!("{}.wgsl", kernel.name));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-        assert_eq!(text, kernel.source(Device::Gpu), "{}", kernel.name);
+        assert_eq!(text, kernel.source(Target::Gpu), "{}", kernel.name);
     }
     // Nothing else is left, and a second time is no different.
-    let count = || std::fs::read_dir(&folder).expect("lists").count();
-    assert_eq!(count(), KERNELS.len());
+    let inside = |folder: &std::path::Path| {
+        std::fs::read_dir(folder).expect("lists").flatten().map(|entry| entry.path())
+    };
+    let count =
+        || inside(&folder).map(|path| if path.is_dir() { inside(&path).count() } else { 1 }).sum::<usize>();
+    assert_eq!(count(), kernels().count());
     assert_eq!(run(querent(&["info", "--shaders"]).arg(&folder)).0, Some(0));
-    assert_eq!(count(), KERNELS.len());
+    assert_eq!(count(), kernels().count());
 }
 
 /// Where it is asked for, compiled pipelines are kept and used again; a file that is none, or a folder that

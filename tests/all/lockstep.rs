@@ -7,8 +7,9 @@ use crate::rig;
 use querent::Engine;
 use querent::engine::Program;
 use querent::engine::cpu::CpuProgram;
-use querent::engine::kernels::{Access, Device, KernelId};
+use querent::engine::kernels::{self as k, Access, Params, Target};
 use querent::engine::plan::{BufferId, Elem};
+use querent::nmppg::kernels as own;
 use querent::nmppg::{Config, Rollout, Stage, Stepper};
 use std::collections::BTreeMap;
 
@@ -136,7 +137,7 @@ impl Pair {
         self.cpu.run(call..call + 1, 1);
         let gpu_call = other.unwrap_or(call);
         self.gpu.program_mut().run(gpu_call..gpu_call + 1, 1);
-        let written = bound.buffers.iter().zip(bound.kernel().bindings);
+        let written = bound.buffers.iter().zip(bound.kernel.bindings);
         written
             .filter(|(_, binding)| binding.access == Access::Write)
             .map(|(&id, _)| self.apart(id))
@@ -156,8 +157,8 @@ fn every_call_agrees_with_other_kernels() {
     let Some(engine) = common::gpu() else { return };
     let (device, queue) = engine.device().expect("a GPU engine");
     let other = match device.adapter_info().device_type {
-        querent::wgpu::DeviceType::Cpu => Device::Gpu,
-        _ => Device::Software,
+        querent::wgpu::DeviceType::Cpu => Target::Gpu,
+        _ => Target::Software,
     };
     every_call_agrees(&Engine::on_as(device.clone(), queue.clone(), other));
 }
@@ -193,13 +194,16 @@ fn every_call_agrees(engine: &Engine) {
         // Steps without the relaxed gradient only where there is nothing of it.
         let last = if shape.options == Some(1.0) && shape.rollout != soft { "step.scored" } else { "step" };
         for section in ["step", "warm_up", last, "validate"] {
-            assert!(!pair.cpu.plan().section(section).is_empty(), "{name}: no {section}");
-            for call in pair.cpu.plan().section(section) {
-                let kernel = pair.cpu.plan().calls()[call].kernel().name;
+            for call in common::section(pair.cpu.plan(), section) {
+                let kernel = pair.cpu.plan().calls()[call].kernel.name;
                 let error = pair.step(call, None);
                 let limit = if shape.scale > 1.0 { EXTREME_TOLERANCE } else { TOLERANCE };
                 // Masks are drawn, not computed.
-                let limit = if ["part_mask", "blur"].contains(&kernel) { f64::MIN_POSITIVE } else { limit };
+                let limit = if ["nmppg/submask", "input_noise"].contains(&kernel) {
+                    f64::MIN_POSITIVE
+                } else {
+                    limit
+                };
                 assert!(error < limit, "{name}: {section}, call {call}, {kernel}: {error:.1e}");
                 let entry = worst.entry(kernel).or_insert((0.0, String::new()));
                 if error >= entry.0 {
@@ -212,7 +216,7 @@ fn every_call_agrees(engine: &Engine) {
     for (kernel, (error, shape)) in &worst {
         println!("{kernel:20} {error:.1e}  {shape}");
     }
-    assert_eq!(worst.len(), querent::engine::kernels::KERNELS.len(), "a kernel was never run");
+    assert_eq!(worst.len(), querent::methods::kernels().count(), "a kernel was never run");
 }
 
 /// The control: a kernel run with another call's parameters, and a single changed number, are seen.
@@ -220,8 +224,8 @@ fn every_call_agrees(engine: &Engine) {
 fn the_lockstep_can_fail() {
     let Some(engine) = common::gpu() else { return };
     let mut pair = Pair::new(&engine, &PLAIN);
-    let section = pair.cpu.plan().section("step");
-    let is_linear = |pair: &Pair, call: usize| pair.cpu.plan().calls()[call].kernel == KernelId::Linear;
+    let section = common::section(pair.cpu.plan(), "step");
+    let is_linear = |pair: &Pair, call: usize| pair.cpu.plan().calls()[call].kernel.is(k::Linear::KERNEL);
     let linears: Vec<usize> = section.clone().filter(|&call| is_linear(&pair, call)).collect();
     for call in section.start..linears[0] {
         assert!(pair.step(call, None) < TOLERANCE);
@@ -243,23 +247,29 @@ fn random_numbers_are_the_same_bits() {
     // Without a rollout nothing was asked: say that everything was, at once.
     let [tape, relax] = ["scalars", "relax"].map(|name| pair.cpu.plan().find(name).expect("declared"));
     pair.cpu.reals_mut(tape).fill(1.0);
-    let drawn =
-        [KernelId::Gather, KernelId::Blur, KernelId::Dropout, KernelId::RandomMask, KernelId::PartMask];
+    let drawn = [
+        k::Gather::KERNEL,
+        k::InputNoise::KERNEL,
+        k::Dropout::KERNEL,
+        k::RandomMask::KERNEL,
+        own::Submask::KERNEL,
+    ]
+    .map(|kernel| kernel.name);
     let mut seen = Vec::new();
-    for call in pair.cpu.plan().section("step").chain(pair.cpu.plan().section("warm_up")) {
-        let kernel = pair.cpu.plan().calls()[call].kernel;
+    for call in common::section(pair.cpu.plan(), "step").chain(common::section(pair.cpu.plan(), "warm_up")) {
+        let kernel = pair.cpu.plan().calls()[call].kernel.name;
         let exact = drawn.contains(&kernel);
-        if exact || kernel == KernelId::Noise {
+        if exact || kernel == k::Gumbel::KERNEL.name {
             let error = pair.step(call, None);
             assert!(error <= if exact { 0.0 } else { 1e-6 }, "{kernel:?}: {error:.1e}");
             seen.push(kernel);
         }
-        if kernel == KernelId::PartMask {
+        if kernel == own::Submask::KERNEL.name {
             let kept = pair.cpu.reals(relax).iter().sum::<f32>() / (33.0 * 130.0);
             assert!((kept - 0.5).abs() < 0.05, "{kept} of the parts were kept");
         }
     }
-    assert!(drawn.iter().chain([&KernelId::Noise]).all(|kernel| seen.contains(kernel)), "{seen:?}");
+    assert!(drawn.iter().chain([&k::Gumbel::KERNEL.name]).all(|kernel| seen.contains(kernel)), "{seen:?}");
     // The noise has Gumbel's mean (Euler's constant) and variance (π²/6).
     let gumbel = pair.cpu.plan().find("gumbel").expect("declared");
     let values: Vec<f64> =

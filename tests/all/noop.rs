@@ -169,7 +169,7 @@ fn variants(shape: &Shape) -> Vec<(String, Config)> {
 fn build(host: &Host, name: &str, data: &Dataset, config: &Config) -> Stepper {
     let trainer = Stepper::new(&host.engine, data, config.clone()).unwrap_or_else(|e| panic!("{name}: {e}"));
     let sections: Vec<Range<usize>> =
-        trainer.program().plan().sections().iter().map(|(_, range)| range.clone()).collect();
+        trainer.program().plan().sections().iter().map(|(_, section)| section.calls()).collect();
     assert!(!sections.is_empty());
     host.encode(&trainer, &sections);
     assert!(host.errors().is_empty(), "{name}: {:?}", host.errors());
@@ -268,7 +268,7 @@ fn widest(trainer: &Stepper) -> u64 {
 
 fn micro_batches(trainer: &Stepper) -> usize {
     let sections = trainer.program().plan().sections();
-    sections.iter().filter(|(name, _)| name.starts_with("micro.")).count()
+    sections.iter().filter(|(name, _)| name.starts_with("step.micro.")).count()
 }
 
 #[test]

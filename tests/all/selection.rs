@@ -4,8 +4,9 @@
 
 use crate::rig::{self, Random, Rig, assert_close, differences};
 use querent::engine::kernels as k;
+use querent::engine::kernels::words::{NEVER, clock, losses};
 use querent::engine::plan::{Elem, PlanBuilder, Scope};
-use querent::engine::state::{NEVER, clock, hyper, losses, scalars};
+use querent::nmppg::kernels::{self as own, hyper, scalars};
 
 /// Where a test's acquisition happens.
 #[derive(Clone, Copy)]
@@ -45,20 +46,20 @@ impl Place {
         let (costs, hyper_id) = (reals("costs", self.features), reals("hyper", hyper::LEN));
         let (m, losses_id) = (reals("m", self.rows * dp), reals("losses", tape * losses::LEN));
         let sizes = [self.rows, self.step, self.steps, self.features, zp, dp].map(|size| size as u32);
-        let [rows, step, steps, features, logit_pitch, relax_pitch] = sizes;
+        let [rows, step, steps, features, logit_pitch, mask_pitch] = sizes;
         let soft = u32::from(self.soft);
-        b.begin("forward");
-        b.call(
-            k::Select { rows, step, steps, features, logit_pitch, relax_pitch, soft, relaxed: 1 },
-            &[z, gumbel, when, relax, path, tape_scalars, costs, hyper_id],
-        );
-        b.end();
-        b.begin("backward");
-        b.call(
-            k::SelectGrad { rows, step, steps, features, logit_pitch, relax_pitch, relaxed: 1 },
-            &[z, relax, m, tape_scalars, losses_id, costs, hyper_id, path],
-        );
-        b.end();
+        b.section("forward", |b| {
+            b.call(
+                own::Select { rows, step, steps, features, logit_pitch, mask_pitch, soft, relaxed: 1 },
+                &[z, gumbel, when, relax, path, tape_scalars, costs, hyper_id],
+            );
+        });
+        b.section("backward", |b| {
+            b.call(
+                own::SelectGrad { rows, step, steps, features, logit_pitch, mask_pitch, relaxed: 1 },
+                &[z, relax, m, tape_scalars, losses_id, costs, hyper_id, path],
+            );
+        });
         Rig::new(b)
     }
 }
@@ -194,7 +195,10 @@ fn the_predictors_weights() {
         for step in 0..steps {
             let place = Place { rows, features: 5, step, steps, soft: false };
             let mut rig = place.rig();
-            rig.set("hyper", &hypers(&[(hyper::FOCUS, focus), (hyper::PARTS, parts), (hyper::HAZARD, 0.1)]));
+            rig.set(
+                "hyper",
+                &hypers(&[(hyper::FOCUS, focus), (hyper::SUBMASKS, parts), (hyper::HAZARD, 0.1)]),
+            );
             rig.set_words("when", &[NEVER; 15]).set("scalars", &all);
             rig.set("z", &random.normals(steps * rows * place.pitches().0));
             all = rig.run("forward").get("scalars");
@@ -236,8 +240,8 @@ fn the_score_function_part() {
         rig.set("gumbel", &noise).set("costs", &prices).set("losses", &all_losses).set("m", &carried);
         let mut run = |score: f64, exact: f64| {
             let options = [
-                (hyper::SCORE, score),
-                (hyper::TWINS, twins as f64),
+                (hyper::REINFORCE, score),
+                (hyper::ROLLOUTS, twins as f64),
                 (hyper::EXACT_STOP, exact),
                 (hyper::HAZARD, 0.1),
             ];
@@ -299,7 +303,7 @@ fn the_score_function_gradient_is_right_in_the_mean() {
     let (prices, logits) = (random.positives(features), random.normals(4 * zp));
     let (alpha, lambda, guard, tau_hard, hazard) = (0.3, 0.05, 0.07, 1.3, 0.1);
     let options =
-        [(hyper::SCORE, 1.0), (hyper::TWINS, 2.0), (hyper::EXACT_STOP, 1.0), (hyper::HAZARD, hazard)];
+        [(hyper::REINFORCE, 1.0), (hyper::ROLLOUTS, 2.0), (hyper::EXACT_STOP, 1.0), (hyper::HAZARD, hazard)];
     let mut rig = place.rig();
     rig.set("hyper", &hypers(&options)).set("costs", &prices).set("losses", &all_losses);
     rig.set("m", &random.normals(2 * dp));
@@ -347,28 +351,28 @@ fn twins_are_the_same_instance() {
         b.buffer("data_x", Elem::F32, len, Scope::Shared),
         b.buffer("x", Elem::F32, rows * 4, Scope::Shared),
     );
-    b.begin("gather");
-    b.call(
-        k::Gather {
-            rows: rows as u32,
-            columns: 1,
-            pitch: 4,
-            first: 0,
-            batch: rows as u32,
-            split_start: 0,
-            split_len: len as u32,
-            shuffled: 1,
-        },
-        &[clock_id, data_x, data_y, x, y],
-    );
-    b.end();
+    b.section("gather", |b| {
+        b.call(
+            k::Gather {
+                rows: rows as u32,
+                columns: 1,
+                pitch: 4,
+                first: 0,
+                batch: rows as u32,
+                split_start: 0,
+                split_len: len as u32,
+                shuffled: 1,
+            },
+            &[clock_id, data_x, data_y, x, y],
+        );
+    });
     let mut rig = Rig::new(b);
     rig.set("data_x", &(0..len).map(|i| i as f64).collect::<Vec<_>>());
     rig.set_words("data_y", &(0..len as u32).collect::<Vec<_>>());
     let mut batch = |twins: u32, batch: u32| {
         let mut words = [0; clock::LEN];
         words[clock::BATCH] = batch;
-        words[clock::TWINS] = twins;
+        words[clock::COPIES] = twins;
         let y = rig.set_words("clock", &words).run("gather").words("y");
         let x: Vec<u32> = rig.get("x").iter().step_by(4).map(|&x| x as u32).collect();
         assert_eq!(x, y);
@@ -398,18 +402,18 @@ fn parts_of_a_path() {
     let (hyper_id, tape_scalars) = (reals("hyper", hyper::LEN), reals("scalars", tape * scalars::LEN));
     let relax = reals("relax", rows * 2 * pitch);
     for first in [0, 7] {
-        b.begin(format!("from {first}"));
-        b.call(
-            k::PartMask {
-                rows: rows as u32,
-                steps: steps as u32,
-                features: features as u32,
-                pitch: pitch as u32,
-                first,
-            },
-            &[clock_id, when, hyper_id, tape_scalars, relax],
-        );
-        b.end();
+        b.section(format!("from {first}"), |b| {
+            b.call(
+                own::Submask {
+                    rows: rows as u32,
+                    steps: steps as u32,
+                    features: features as u32,
+                    pitch: pitch as u32,
+                    first,
+                },
+                &[clock_id, when, hyper_id, tape_scalars, relax],
+            );
+        });
     }
     let mut rig = Rig::new(b);
     // Row r acquires 7 r, 7 r + 1, … around the circle, but never the last three of it, and asks for
@@ -428,7 +432,7 @@ fn parts_of_a_path() {
             before[(t * rows + row) * scalars::LEN + scalars::SURVIVAL] = survival;
         }
     }
-    rig.set("hyper", &hypers(&[(hyper::PARTS, 0.7)])).set_words("when", &whens);
+    rig.set("hyper", &hypers(&[(hyper::SUBMASKS, 0.7)])).set_words("when", &whens);
     let mut draw = |step: u32, section: &str| {
         let mut words = [0; clock::LEN];
         words[clock::SEED_LO] = 3;

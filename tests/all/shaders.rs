@@ -6,10 +6,11 @@ use naga::proc::{BoundsCheckPolicies, BoundsCheckPolicy};
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Expression, Literal, Module, Scalar, ShaderStage, StorageAccess, TypeInner};
 use querent::engine::cpu::Real;
-use querent::engine::kernels::{Access, Binding, Device, KERNELS, Kernel, WORDS};
+use querent::engine::kernels::words::{self, Words};
+use querent::engine::kernels::{Access, Kernel, Part, Target, View, WORDS};
 use querent::engine::plan::Elem;
-use querent::engine::state::{self, advance, clock, hyper, losses, scalars, stream};
-use std::collections::{BTreeMap, BTreeSet};
+use querent::methods::kernels;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 // WebGPU's defaults: what every device has.
@@ -27,16 +28,16 @@ fn parse(source: &str) -> Result<(Module, ModuleInfo), String> {
 }
 
 /// What sources are made for.
-const DEVICES: [Device; 2] = [Device::Gpu, Device::Software];
+const TARGETS: [Target; 2] = [Target::Gpu, Target::Software];
 
 /// Everything in which a kernel's shader differs from its entry in the table, or goes beyond default
 /// WebGPU.
 fn complaints(kernel: &Kernel) -> Vec<String> {
-    DEVICES.iter().flat_map(|&device| complaints_on(kernel, device)).collect()
+    TARGETS.iter().flat_map(|&target| complaints_on(kernel, target)).collect()
 }
 
-fn complaints_on(kernel: &Kernel, device: Device) -> Vec<String> {
-    let (module, info) = match parse(&kernel.source(device)) {
+fn complaints_on(kernel: &Kernel, target: Target) -> Vec<String> {
+    let (module, info) = match parse(&kernel.source(target)) {
         Ok(parsed) => parsed,
         Err(error) => return vec![format!("{}: {error}", kernel.name)],
     };
@@ -130,8 +131,8 @@ fn storage_complaints(kernel: &Kernel, module: &Module, info: &ModuleInfo, wrong
         if variable.name.as_deref() != Some(name) {
             wrong.push(format!("binding {index} is {:?}, in the table `{name}`", variable.name));
         }
-        if element(module, variable.ty) != Some(binding.elem) {
-            wrong.push(format!("`{name}` is not an array of {:?}", binding.elem));
+        if element(module, variable.ty) != Some(binding.view.elem()) {
+            wrong.push(format!("`{name}` is not an array of {:?}", binding.view.elem()));
         }
         let expected = match binding.access {
             Access::Read => StorageAccess::LOAD,
@@ -163,26 +164,16 @@ fn element(module: &Module, ty: naga::Handle<naga::Type>) -> Option<Elem> {
 
 #[test]
 fn every_shader_is_what_the_table_says() {
-    let wrong: Vec<String> = KERNELS.iter().flat_map(complaints).collect();
+    let wrong: Vec<String> = kernels().flat_map(complaints).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The complaints about a kernel of the table after a change to its source or its entry.
-fn changed(
-    name: &str,
-    change: impl FnOnce(&mut String, &mut Vec<&'static str>, &mut Vec<Binding>),
-) -> Vec<String> {
-    let kernel = KERNELS.iter().find(|kernel| kernel.name == name).expect("a kernel");
-    let (mut source, mut fields, mut bindings) =
-        (kernel.source(Device::Gpu), kernel.fields.to_vec(), kernel.bindings.to_vec());
-    change(&mut source, &mut fields, &mut bindings);
-    complaints(&Kernel {
-        name: kernel.name,
-        about: kernel.about,
-        parts: vec![&*source.leak()].leak(),
-        fields: fields.leak(),
-        bindings: bindings.leak(),
-    })
+/// The complaints about a kernel after a change to its own text.
+fn changed(name: &str, change: impl FnOnce(&mut String)) -> Vec<String> {
+    let kernel = kernels().find(|kernel| kernel.name == name).expect("a kernel");
+    let mut body = kernel.body.to_string();
+    change(&mut body);
+    complaints(&Kernel { body: body.leak(), ..*kernel })
 }
 
 /// Replaces text that must be there: a control whose change changes nothing controls nothing.
@@ -191,133 +182,80 @@ fn edit(source: &mut String, from: &str, to: &str) {
     *source = source.replace(from, to);
 }
 
-/// The control: each kind of mistake, on either side, must be reported.
+/// The control: each kind of mistake must be reported. The header is written from the table, so what is left are
+/// mistakes of the body, and a table that says what the body does not do.
 #[test]
 fn mistakes_in_shader_or_table_are_seen() {
     let first = |wrong: Vec<String>| wrong.into_iter().next().unwrap_or_else(|| "no complaint".into());
-    assert!(changed("select", |_, _, _| {}).is_empty());
+    let select = "nmppg/select";
+    assert!(changed(select, |_| {}).is_empty());
 
     // The shader does not parse, or parses but is not valid.
-    let wrong = first(changed("select", |source, _, _| edit(source, "fn main(", "fn main((")));
+    let wrong = first(changed(select, |body| edit(body, "fn main(", "fn main((")));
     assert!(wrong.contains("expected"), "{wrong}");
-    let wrong = first(changed("select", |source, _, _| source.push_str("fn f() -> u32 { return 1.5; }")));
+    let wrong = first(changed(select, |body| body.push_str("fn f() -> u32 { return 1.5; }")));
     assert!(wrong.contains("1.5"), "{wrong}");
-    let wrong = first(changed("select", |source, _, _| {
-        edit(source, "path[tape_row] = chosen;", "costs[0] = 1.0;");
-    }));
+    let wrong = first(changed(select, |body| edit(body, "path[tape_row] = chosen;", "costs[0] = 1.0;")));
     assert!(wrong.contains("costs"), "a write to what is read only: {wrong}");
-
-    // The table.
-    let wrong = first(changed("select", |_, fields, _| fields[1] = "stage"));
-    assert!(wrong.contains("stage"), "{wrong}");
-    let wrong = first(changed("select", |_, fields, _| fields.swap(0, 1)));
-    assert!(wrong.contains("Params has the fields"), "{wrong}");
-    let wrong = first(changed("select", |_, _, bindings| bindings.swap(0, 1)));
-    assert!(wrong.contains("binding 1 is Some(\"logits\"), in the table `gumbel`"), "{wrong}");
-    let wrong = first(changed("select", |_, _, bindings| bindings[0].access = Access::Read));
-    assert!(wrong.contains("`logits` has access"), "{wrong}");
-    let wrong = first(changed("select", |_, _, bindings| bindings[0].elem = Elem::U32));
-    assert!(wrong.contains("`logits` is not an array of U32"), "{wrong}");
-    let wrong = first(changed("select", |_, _, bindings| bindings.truncate(7)));
-    assert!(wrong.contains("8 storage buffers, the table has 7"), "{wrong}");
-
-    // The shader.
-    let wrong = first(changed("select", |source, _, _| edit(source, "relax_pitch", "stride")));
+    let wrong = first(changed(select, |body| edit(body, "p.mask_pitch", "p.stride")));
     assert!(wrong.contains("stride"), "{wrong}");
-    let wrong = first(changed("advance", |source, _, _| {
-        edit(source, "batches: u32", "batches: i32");
-        edit(source, "p.batches", "u32(p.batches)");
-    }));
-    assert!(wrong.contains("Params.batches is not the u32 at word 1"), "{wrong}");
-    let wrong = first(changed("select", |source, _, _| {
-        edit(source, "@binding(1)", "@binding(99)");
-        edit(source, "@binding(2)", "@binding(1)");
-        edit(source, "@binding(99)", "@binding(2)");
-    }));
-    assert!(wrong.contains("binding 1 is Some(\"gumbel\")"), "{wrong}");
-    let wrong = first(changed("select", |source, _, _| {
-        edit(source, "<storage, read> gumbel", "<storage, read_write> gumbel");
-    }));
-    assert!(wrong.contains("`gumbel` has access"), "{wrong}");
-    let wrong = changed("select", |source, _, bindings| {
-        edit(source, "<storage, read> gumbel", "<storage, read_write> gumbel");
-        bindings[1].access = Access::Write;
-    });
-    assert!(first(wrong.clone()).contains("`gumbel` is never written"), "{wrong:?}");
-    let wrong = first(changed("noise", |source, _, _| edit(source, "@group(0)", "@group(1)")));
-    assert!(wrong.contains("not group 0, binding 0"), "{wrong}");
-    let wrong = first(changed("noise", |source, _, _| edit(source, "fn main(", "fn other(")));
+    let wrong = first(changed("gumbel", |body| edit(body, "fn main(", "fn other(")));
     assert!(wrong.contains("`other`"), "{wrong}");
 
+    // The table says more than the shader does, or something else.
+    let wrong = first(changed(select, |body| {
+        edit(body, "path[tape_row] = chosen;", "");
+    }));
+    assert!(wrong.contains("`path` is never used"), "{wrong}");
+    let kernel = kernels().find(|kernel| kernel.name == select).expect("a kernel");
+    let with = |index: usize, change: fn(&mut querent::engine::kernels::Binding)| {
+        let mut bindings = kernel.bindings.to_vec();
+        change(&mut bindings[index]);
+        first(complaints(&Kernel { bindings: bindings.leak(), ..*kernel }))
+    };
+    let wrong = with(1, |gumbel| gumbel.access = Access::Write);
+    assert!(wrong.contains("`gumbel` is never written"), "{wrong}");
+    let wrong = with(0, |logits| logits.view = View::U32);
+    assert!(wrong.contains("select"), "{wrong}");
+    let ninth = querent::engine::kernels::Binding { name: "ninth", view: View::F32, access: Access::Read };
+    let bindings = [kernel.bindings, &[ninth]].concat();
+    let wrong = first(complaints(&Kernel { bindings: bindings.leak(), ..*kernel }));
+    assert!(wrong.contains("9 storage buffers, 8 are allowed"), "{wrong}");
+
     // Default WebGPU's limits.
-    let wrong = first(changed("noise", |source, _, _| {
-        edit(source, "@workgroup_size(8, 8)", "@workgroup_size(8, 8, 5)");
+    let wrong = first(changed("gumbel", |body| {
+        edit(body, "@workgroup_size(8, 8)", "@workgroup_size(8, 8, 5)");
     }));
     assert!(wrong.contains("320 threads"), "{wrong}");
-    let wrong = first(changed("select", |source, _, _| {
-        edit(source, "reduce_value: array<f32, WIDTH>", "reduce_value: array<f32, 4096>");
+    let wrong = first(changed(select, |body| {
+        body.push_str("var<workgroup> much: array<f32, 4096>;");
+        edit(body, "path[tape_row] = chosen;", "path[tape_row] = chosen; much[chosen] = 1.0;");
     }));
-    assert!(wrong.contains("16656 bytes of workgroup memory"), "{wrong}");
-    let wrong = first(changed("select", |source, _, _| {
-        source.push_str("@group(0) @binding(9) var<storage, read> ninth: array<f32>;");
-    }));
-    assert!(wrong.contains("9 storage buffers, 8 are allowed"), "{wrong}");
+    assert!(wrong.contains("bytes of workgroup memory"), "{wrong}");
 }
 
-/// The numbers of `lib/state.wgsl`, `lib/tape.wgsl` and `lib/random.wgsl` as Rust has them.
-fn numbers() -> Vec<(&'static str, u32)> {
-    let word = |value: usize| u32::try_from(value).expect("a word");
-    vec![
-        ("SEED_LO", word(clock::SEED_LO)),
-        ("SEED_HI", word(clock::SEED_HI)),
-        ("STEP", word(clock::STEP)),
-        ("EPOCH", word(clock::EPOCH)),
-        ("BATCH", word(clock::BATCH)),
-        ("CHUNK", word(clock::CHUNK)),
-        ("CLOCK_TWINS", word(clock::TWINS)),
-        ("ALPHA", word(hyper::ALPHA)),
-        ("TAU_HARD", word(hyper::TAU_HARD)),
-        ("TAU_SOFT", word(hyper::TAU_SOFT)),
-        ("LAMBDA", word(hyper::LAMBDA)),
-        ("RATE_POLICY", word(hyper::RATE_POLICY)),
-        ("RATE_PREDICTOR", word(hyper::RATE_PREDICTOR)),
-        ("BETA1", word(hyper::BETA1)),
-        ("BETA2", word(hyper::BETA2)),
-        ("EPSILON", word(hyper::EPSILON)),
-        ("AVERAGE", word(hyper::AVERAGE)),
-        ("LURE", word(hyper::LURE)),
-        ("GUARD", word(hyper::GUARD)),
-        ("EXACT_STOP", word(hyper::EXACT_STOP)),
-        ("HAZARD", word(hyper::HAZARD)),
-        ("SCORE", word(hyper::SCORE)),
-        ("TWINS", word(hyper::TWINS)),
-        ("FOCUS", word(hyper::FOCUS)),
-        ("PARTS", word(hyper::PARTS)),
-        ("BLUR", word(hyper::BLUR)),
-        ("ADVANCE_POLICY", advance::POLICY),
-        ("ADVANCE_PREDICTOR", advance::PREDICTOR),
-        ("ADVANCE_CHUNK", advance::CHUNK),
-        ("SCALARS", word(scalars::LEN)),
-        ("SURVIVAL", word(scalars::SURVIVAL)),
-        ("HALT", word(scalars::HALT)),
-        ("GO", word(scalars::GO)),
-        ("ENTROPY", word(scalars::ENTROPY)),
-        ("PRICE", word(scalars::PRICE)),
-        ("VALUE", word(scalars::VALUE)),
-        ("WEIGHT", word(scalars::WEIGHT)),
-        ("TOP", word(scalars::TOP)),
-        ("LOG_MASS", word(scalars::LOG_MASS)),
-        ("LOSSES", word(losses::LEN)),
-        ("LOSS", word(losses::LOSS)),
-        ("GUESS", word(losses::GUESS)),
-        ("STREAM_GUMBEL", stream::GUMBEL),
-        ("STREAM_MASK", stream::MASK),
-        ("STREAM_SHUFFLE", stream::SHUFFLE),
-        ("STREAM_PART", stream::PART),
-        ("STREAM_BLUR", stream::BLUR),
-        ("NEVER", state::NEVER),
-        ("NO_LABEL", state::NO_LABEL),
-    ]
+/// Words that both languages name come from one declaration; what a shader makes of it is what Rust has.
+#[test]
+fn words_have_the_same_numbers_in_shaders() {
+    let kernel = kernels().find(|kernel| kernel.name == "nmppg/select").expect("a kernel");
+    let (module, _) = parse(&kernel.source(Target::Gpu)).expect("valid");
+    let found = constants(&module);
+    let mut compared = 0;
+    for part in kernel.parts {
+        let Part::Words(Words { numbers }) = part else { continue };
+        for (name, number) in numbers.iter() {
+            assert_eq!(found.get(*name), Some(&Literal::U32(*number)), "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 20);
+    assert_eq!(found["NEVER"], Literal::U32(words::NEVER));
+    assert_eq!(found["HAZARD"], Literal::U32(querent::nmppg::kernels::hyper::HAZARD as u32));
+    assert_eq!(
+        words::settings::LEN,
+        querent::nmppg::kernels::hyper::ALPHA,
+        "a method's words follow the general ones"
+    );
 }
 
 /// A module's named constants.
@@ -332,80 +270,16 @@ fn constants(module: &Module) -> BTreeMap<String, Literal> {
         .collect()
 }
 
-/// Which of the shared numbers a shader has otherwise than Rust.
-fn number_complaints(source: &str, expected: &[(&str, u32)]) -> Vec<String> {
-    let module = match parse(source) {
-        Ok((module, _)) => module,
-        Err(error) => return vec![error],
-    };
-    let found = constants(&module);
-    expected
-        .iter()
-        .filter_map(|&(name, value)| match found.get(name) {
-            Some(&Literal::U32(in_shader)) if in_shader != value => {
-                Some(format!("{name} is {in_shader} in the shader, {value} in Rust"))
-            }
-            Some(Literal::U32(_)) | None => None,
-            Some(other) => Some(format!("{name} is {other:?} in the shader, not a u32")),
-        })
-        .collect()
-}
-
 fn shaders() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders")
-}
-
-/// The constants declared in a library file.
-fn declared(file: &str) -> BTreeSet<String> {
-    let text = std::fs::read_to_string(shaders().join("lib").join(file)).expect("a library file");
-    text.lines()
-        .filter_map(|line| line.strip_prefix("const ")?.split_once(':'))
-        .map(|(name, _)| name.trim().to_string())
-        .collect()
-}
-
-#[test]
-fn the_shared_numbers_are_those_of_rust() {
-    let expected = numbers();
-    for kernel in KERNELS {
-        let wrong = number_complaints(&kernel.source(Device::Gpu), &expected);
-        assert!(wrong.is_empty(), "{}: {wrong:?}", kernel.name);
-    }
-    // Every number of the three files is compared, and every number compared is in one of them: one that
-    // is added or renamed on one side only is seen.
-    let names: BTreeSet<String> = expected.iter().map(|(name, _)| name.to_string()).collect();
-    let all: BTreeSet<String> =
-        ["state.wgsl", "tape.wgsl", "random.wgsl"].into_iter().flat_map(declared).collect();
-    assert_eq!(names, all);
-    // And naga sees each of them in some kernel.
-    let seen: BTreeSet<String> = KERNELS
-        .iter()
-        .flat_map(|kernel| constants(&parse(&kernel.source(Device::Gpu)).expect("valid").0).into_keys())
-        .collect();
-    assert!(names.is_subset(&seen), "in no module: {:?}", names.difference(&seen));
-}
-
-/// The control.
-#[test]
-fn a_wrong_number_is_seen() {
-    let source = KERNELS.iter().find(|kernel| kernel.name == "select").expect("a kernel").source(Device::Gpu);
-    let mut expected = numbers();
-    assert!(number_complaints(&source, &expected).is_empty());
-    let halt = expected.iter_mut().find(|(name, _)| *name == "HALT").expect("HALT");
-    halt.1 += 1;
-    assert_eq!(number_complaints(&source, &expected), ["HALT is 1 in the shader, 2 in Rust"]);
-    let swapped = source.replace("const GO: u32 = 2u;", "const GO: u32 = 4u;");
-    assert_eq!(number_complaints(&swapped, &numbers()), ["GO is 4 in the shader, 2 in Rust"]);
-    let real = source.replace("const VALUE: u32 = 5u;", "const VALUE: f32 = 5.0;");
-    assert!(number_complaints(&real, &numbers())[0].contains("VALUE is F32"));
 }
 
 /// The reals that twins and shaders must agree on, and the width the reductions count on.
 #[test]
 fn sentinels_and_reduction_width_agree() {
     let mut compared = 0;
-    for kernel in KERNELS {
-        let (module, _) = parse(&kernel.source(Device::Gpu)).expect("valid");
+    for kernel in kernels() {
+        let (module, _) = parse(&kernel.source(Target::Gpu)).expect("valid");
         let constants = constants(&module);
         for (name, expected) in [("BLOCKED", <f32 as Real>::BLOCKED), ("EXP_FLOOR", <f32 as Real>::EXP_FLOOR)]
         {
@@ -423,35 +297,49 @@ fn sentinels_and_reduction_width_agree() {
     assert!(compared >= 3, "the constants were renamed: nothing was compared");
 }
 
-/// Whose stem is not a kernel of the table.
-fn strangers<'a>(files: &'a [PathBuf], kernels: &[Kernel]) -> Vec<&'a Path> {
-    let known = |path: &Path| kernels.iter().any(|kernel| path.file_stem().is_some_and(|s| s == kernel.name));
-    files.iter().map(PathBuf::as_path).filter(|path| !known(path)).collect()
+/// The names of files that belong to no kernel.
+fn strangers<'a>(files: &'a [String], kernels: &[&Kernel]) -> Vec<&'a str> {
+    let known = |file: &str| kernels.iter().any(|kernel| kernel.name == file);
+    files.iter().map(String::as_str).filter(|file| !known(file)).collect()
 }
 
-fn wgsl_files(folder: &Path) -> Vec<PathBuf> {
+/// The shaders of a folder: their places under `shaders/`, without the ending.
+fn wgsl_files(folder: &Path) -> Vec<String> {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).expect("shaders").flatten().map(|entry| entry.path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "wgsl"));
     files.sort();
-    files
+    let name = |path: &Path| path.strip_prefix(shaders()).expect("inside").with_extension("");
+    files.iter().map(|path| name(path).to_string_lossy().replace('\\', "/")).collect()
+}
+
+/// `shaders/` and the methods' folders in it.
+fn folders() -> Vec<PathBuf> {
+    let inside = std::fs::read_dir(shaders()).expect("lists").flatten().map(|entry| entry.path());
+    let methods = inside.filter(|path| path.is_dir() && !path.ends_with("lib"));
+    std::iter::once(shaders()).chain(methods).collect()
 }
 
 #[test]
 fn every_file_is_a_kernel_or_part_of_one() {
-    let files = wgsl_files(&shaders());
-    assert!(strangers(&files, KERNELS).is_empty(), "not in the table: {:?}", strangers(&files, KERNELS));
-    assert_eq!(files.len(), KERNELS.len(), "a kernel is twice in the table");
-    for file in wgsl_files(&shaders().join("lib")) {
-        let text = std::fs::read_to_string(&file).expect("reads");
-        let has = |kernel: &Kernel| DEVICES.iter().any(|&device| kernel.source(device).contains(&text));
-        let used = KERNELS.iter().any(has);
-        assert!(used, "{} is part of no kernel", file.display());
+    let all: Vec<&Kernel> = kernels().collect();
+    let files: Vec<String> = folders().iter().flat_map(|folder| wgsl_files(folder)).collect();
+    assert!(strangers(&files, &all).is_empty(), "no kernels: {:?}", strangers(&files, &all));
+    // A kernel is found by its name: on a device, in the tables of benchmarks, among the files that `info` writes.
+    assert_eq!(files.len(), all.len(), "two kernels have one name, or one file");
+    for file in folders()
+        .iter()
+        .map(|folder| folder.join("lib"))
+        .filter(|lib| lib.exists())
+        .flat_map(|lib| wgsl_files(&lib))
+    {
+        let text = std::fs::read_to_string(shaders().join(&file).with_extension("wgsl")).expect("reads");
+        let has = |kernel: &&Kernel| TARGETS.iter().any(|&target| kernel.source(target).contains(&text));
+        assert!(all.iter().any(has), "{file} is part of no kernel");
     }
-    // The control: without its last kernel the table misses a file.
-    let last = KERNELS.last().expect("kernels").name;
-    let missed = strangers(&files, &KERNELS[..KERNELS.len() - 1]);
-    assert!(missed.len() == 1 && missed[0].file_stem().is_some_and(|stem| stem == last));
+    // The control: without the last kernel a file is nobody's.
+    let last = all[all.len() - 1].name;
+    assert_eq!(strangers(&files, &all[..all.len() - 1]), [last]);
 }
 
 /// The shader in every backend's language, with every binding given a place: the words of SPIR-V, the
@@ -538,9 +426,9 @@ fn translate(source: &str, bindings: u32) -> Result<Translated, String> {
 #[test]
 fn every_shader_is_translated_for_every_backend() {
     const SPIRV_MAGIC: u32 = 0x0723_0203;
-    for (kernel, device) in KERNELS.iter().flat_map(|kernel| DEVICES.map(|device| (kernel, device))) {
+    for (kernel, target) in kernels().flat_map(|kernel| TARGETS.map(|target| (kernel, target))) {
         let bindings = kernel.bindings.len() as u32 + 1;
-        let translated = translate(&kernel.source(device), bindings)
+        let translated = translate(&kernel.source(target), bindings)
             .unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
         assert_eq!(translated.spirv.first(), Some(&SPIRV_MAGIC), "{}", kernel.name);
         assert!(translated.spirv.len() > 100, "{}: SPIR-V", kernel.name);
@@ -552,8 +440,8 @@ fn every_shader_is_translated_for_every_backend() {
 /// The control: a binding without a place is not passed over.
 #[test]
 fn a_binding_without_a_place_is_seen() {
-    for kernel in KERNELS {
-        let error = translate(&kernel.source(Device::Gpu), kernel.bindings.len() as u32).err();
+    for kernel in kernels() {
+        let error = translate(&kernel.source(Target::Gpu), kernel.bindings.len() as u32).err();
         assert!(error.is_some(), "{}: the last binding has no place", kernel.name);
     }
 }

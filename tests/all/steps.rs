@@ -5,8 +5,9 @@ use crate::common::distance;
 use crate::rig::{self, Rig};
 use querent::Engine;
 use querent::engine::kernels as k;
+use querent::engine::kernels::words::{clock, settings};
 use querent::engine::plan::{Elem, PlanBuilder, Scope};
-use querent::engine::state::{clock, hyper};
+use querent::nmppg::kernels::hyper;
 use querent::nmppg::{Config, Stage, Stepper};
 
 /// Where only the score-function gradient counts, `step.scored` gives what `step` does without computing
@@ -35,8 +36,7 @@ fn a_scored_step_is_the_whole_step() {
         let data = rig::toy(7, 80);
         let mut stepper = Stepper::new(&Engine::cpu_f64(), &data, config.clone()).expect("fits");
         stepper.set_stage(Stage { score, ..stage }).expect("valid");
-        let range = stepper.program().plan().section(section);
-        assert!(!range.is_empty(), "no section {section}");
+        let range = crate::common::section(stepper.program().plan(), section);
         stepper.program_mut().run(range, 1);
         ["policy.grad", "predictor.grad", "policy.values", "metrics"].map(|name| {
             let id = stepper.program().plan().find(name).expect("declared");
@@ -64,19 +64,20 @@ fn rows_are_blurred() {
     let (spread, hyper_id, x) =
         (reals("spread", columns), reals("hyper", hyper::LEN), reals("x", rows * pitch));
     for (name, first) in [("blur", 0), ("from 100", 100)] {
-        b.begin(name);
-        let call = k::Blur { rows: rows as u32, columns: columns as u32, pitch: pitch as u32, first };
-        b.call(call, &[clock_id, spread, hyper_id, x]);
-        b.end();
+        b.section(name, |b| {
+            let call =
+                k::InputNoise { rows: rows as u32, columns: columns as u32, pitch: pitch as u32, first };
+            b.call(call, &[clock_id, spread, hyper_id, x]);
+        });
     }
     let mut rig = Rig::new(b);
     let mut hypers = vec![0.0; hyper::LEN];
-    hypers[hyper::BLUR] = 0.3;
+    hypers[settings::INPUT_NOISE] = 0.3;
     let spreads = [1.0, 2.0, 0.0, 0.5, 1.0, 4.0];
     rig.set("hyper", &hypers).set("spread", &spreads);
     let mut noise = |step: u32, twins: u32, section: &str| {
         let mut words = [0; clock::LEN];
-        (words[clock::SEED_LO], words[clock::STEP], words[clock::TWINS]) = (7, step, twins);
+        (words[clock::SEED_LO], words[clock::STEP], words[clock::COPIES]) = (7, step, twins);
         rig.set_words("clock", &words).set("x", &vec![5.0; rows * pitch]).run(section);
         rig.get("x").iter().map(|value| value - 5.0).collect::<Vec<f64>>()
     };

@@ -1,7 +1,7 @@
 //! Which rows train, validate and test.
 
-use crate::engine::random::{Source, unit};
-use crate::engine::state::stream;
+use crate::random::stream;
+use crate::random::{Source, unit};
 
 /// Deals rows to the three splits, class by class, so that each split has every class's share (as far as
 /// whole rows allow) and exactly the sizes asked for. For each row its split: 0, 1 or 2.

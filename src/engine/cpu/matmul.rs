@@ -7,7 +7,7 @@
 //! crate, which packs (docs/benchmarks.md).
 
 use super::real::Real;
-use super::{instructions, lanes};
+use super::{instructions, pack};
 use pulp::{MemMask, Simd};
 use std::ops::Range;
 
@@ -197,7 +197,7 @@ impl Product<'_, f32> {
             let left = self.c.columns - first;
             let vectors = left.div_ceil(width).min(most);
             let last = (left - (vectors - 1) * width).min(width);
-            let mask = MemMask::new(lanes::first(simd, last));
+            let mask = MemMask::new(pack::first(simd, last));
             let at = (first, rows.clone());
             // SAFETY: the columns are within the matrices, and `mask` leaves out what is not.
             unsafe {
@@ -323,8 +323,8 @@ mod tests {
     use super::*;
 
     fn numbers(n: usize, seed: u64) -> Vec<f32> {
-        let source = crate::engine::random::Source::new(seed, 99, 0);
-        (0..n as u32).map(|i| crate::engine::random::unit(source.bits(i, 0, 0)[0]) as f32 - 0.5).collect()
+        let source = crate::random::Source::new(seed, 99, 0);
+        (0..n as u32).map(|i| crate::random::unit(source.bits(i, 0, 0)[0]) as f32 - 0.5).collect()
     }
 
     #[test]

@@ -1,27 +1,18 @@
 //! The CPU engine: runs a plan's calls by the kernels' Rust twins, the lanes on all cores.
 
-mod adam;
 mod args;
-mod embed;
-mod gather;
 pub(crate) mod instructions;
-mod lanes;
-mod linear;
-mod loss;
-mod mask;
 pub(crate) mod matmul;
-mod metrics;
-mod noise;
+pub(crate) mod pack;
 mod real;
-mod select;
 
-pub use args::MAX_BINDINGS;
+pub use args::{Args, MAX_BINDINGS};
+pub(crate) use pack::{Pack, Pair};
 pub use real::Real;
 
-use super::kernels::{Access, KernelId, Params};
+use super::kernels::Access;
 use super::plan::{BufferId, Call, Elem, Plan, Scope};
-use args::{Args, Slot};
-use lanes::{Lanes, Pair};
+use args::Slot;
 use rayon::prelude::*;
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -184,7 +175,7 @@ impl<T: Real> Buffers<'_, T> {
     /// writes only to its own lane's part of lane buffers.
     unsafe fn run(&self, call: &Call) {
         let mut slots = [const { Slot::Taken }; MAX_BINDINGS];
-        for (slot, (id, binding)) in slots.iter_mut().zip(call.buffers.iter().zip(call.kernel().bindings)) {
+        for (slot, (id, binding)) in slots.iter_mut().zip(call.buffers.iter().zip(call.kernel.bindings)) {
             let decl = self.plan.buffer(*id);
             // A lane's part, or all of it: shared buffers, and lane buffers seen from outside a lane.
             let part = call.lane.filter(|_| decl.scope == Scope::Lane);
@@ -206,77 +197,6 @@ impl<T: Real> Buffers<'_, T> {
                 }
             };
         }
-        self.arch.dispatch(Twin { call, args: Args::new(slots) });
-    }
-}
-
-/// A call with its buffers. Run through `pulp`, its twin is compiled for several instruction sets and
-/// the best one this machine has is taken; that is why twins are inlined.
-struct Twin<'a, T> {
-    call: &'a Call,
-    args: Args<'a, T>,
-}
-
-impl<T: Real> pulp::WithSimd for Twin<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, simd: S) {
-        twin(simd, self.call, self.args);
-    }
-}
-
-#[inline(always)]
-fn twin<T: Real, S: pulp::Simd>(simd: S, call: &Call, args: Args<T>) {
-    macro_rules! twins {
-        (any { $($any:ident => $twin:path $(, $set:expr)?;)* } sixteen { $($by_row:ident => $row_twin:ident;)* }) => {
-            match call.kernel {
-                $(KernelId::$any => $twin($($set,)? &Params::from_words(&call.words), args),)*
-                $(KernelId::$by_row => {
-                    let (set, p) = (T::set(simd), &Params::from_words(&call.words));
-                    match <T::Lanes<S>>::WIDTH {
-                        4 => select::$row_twin::<Pair<Pair<T::Lanes<S>>>>(set, p, args),
-                        8 => select::$row_twin::<Pair<T::Lanes<S>>>(set, p, args),
-                        _ => select::$row_twin::<T::Lanes<S>>(set, p, args),
-                    }
-                })*
-            }
-        };
-    }
-    twins! {
-        any {
-            Gather => gather::gather;
-            GatherBytes => gather::gather_bytes;
-            Blur => noise::blur;
-            Noise => noise::noise, simd;
-            Dropout => noise::dropout, simd;
-            RandomMask => noise::random_mask;
-            PartMask => noise::part_mask;
-            Expand => mask::expand;
-            Embed => embed::embed;
-            EmbedSuffix => embed::embed_suffix;
-            EmbedGrad => embed::embed_grad;
-            Linear => linear::linear;
-            Transpose => linear::transpose;
-            LinearGradInput => linear::linear_grad_input;
-            LinearGradWeight => linear::linear_grad_weight;
-            BiasGrad => linear::bias_grad;
-            Loss => loss::loss;
-            MaskGrad => mask::mask_grad;
-            MaskCarry => mask::mask_carry;
-            Outcome => metrics::outcome;
-            Adam => adam::adam;
-            Average => adam::average;
-            Advance => adam::advance;
-            Score => metrics::score;
-            Asked => metrics::asked;
-        }
-        // Sixteen numbers of a row at a time, whatever a register holds: their sums are added up in the same order
-        // then, so machines with AVX2 and with AVX-512 give the same bits.
-        sixteen {
-            Select => select;
-            Greedy => greedy;
-            SelectGrad => select_grad;
-        }
+        call.kernel.twin.run(self.arch, &call.words, Args::new(slots));
     }
 }

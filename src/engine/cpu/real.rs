@@ -1,7 +1,9 @@
 //! The CPU engine's real numbers: f32 to train with, f64 to check gradients with.
 
-use super::lanes::{Lanes, Vector};
+use super::args::Args;
 use super::matmul::{Product, plain_product, vector_product};
+use super::pack::{Pack, Vector};
+use crate::engine::kernels::{Twin, WORDS};
 use pulp::Simd;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -52,9 +54,11 @@ pub trait Real:
     /// A whole number that is not negative, as an index.
     fn index(self) -> usize;
     /// Some of them at once, for an instruction set.
-    type Lanes<S: Simd>: Lanes<Real = Self>;
+    type Pack<S: Simd>: Pack<Real = Self>;
     /// The instruction set as they want it.
-    fn set<S: Simd>(simd: S) -> <Self::Lanes<S> as Lanes>::Set;
+    fn set<S: Simd>(simd: S) -> <Self::Pack<S> as Pack>::Set;
+    /// A twin for these numbers.
+    fn twin(twin: &Twin) -> fn(pulp::Arch, &[u32; WORDS], Args<Self>);
     /// A matrix product.
     fn product(product: Product<Self>);
 
@@ -82,7 +86,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($type:ident, $floor:literal, $tiny:literal, $exp:path, $ln:path, $product:path, $lanes:ty, $set:expr) => {
+    ($type:ident, $floor:literal, $tiny:literal, $exp:path, $ln:path, $product:path, $pack:ty, $set:expr) => {
         impl Real for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -117,10 +121,13 @@ macro_rules! real {
             fn index(self) -> usize {
                 self as usize
             }
-            type Lanes<S: Simd> = $lanes;
+            type Pack<S: Simd> = $pack;
             #[inline(always)]
-            fn set<S: Simd>(simd: S) -> <Self::Lanes<S> as Lanes>::Set {
+            fn set<S: Simd>(simd: S) -> <Self::Pack<S> as Pack>::Set {
                 $set(simd)
+            }
+            fn twin(twin: &Twin) -> fn(pulp::Arch, &[u32; WORDS], Args<Self>) {
+                twin.$type
             }
             fn product(product: Product<Self>) {
                 $product(product);

@@ -1,7 +1,7 @@
 //! A device to work on, its own or a host's, and the pipelines made on it.
 
 use super::cache::{PipelineCache, wanted_features};
-use crate::engine::kernels::{Access, Device, KERNELS, KernelId};
+use crate::engine::kernels::{Access, Kernel, Target};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::future::Future;
@@ -21,8 +21,8 @@ pub(super) struct Pipeline {
 pub struct Gpu {
     device: wgpu::Device,
     queue: wgpu::Queue,
-    kind: Device,
-    pipelines: Mutex<HashMap<KernelId, Pipeline>>,
+    kind: Target,
+    pipelines: Mutex<HashMap<&'static str, Pipeline>>,
     cache: Option<PipelineCache>,
 }
 
@@ -114,19 +114,19 @@ impl Gpu {
     /// Works on a host's device.
     pub fn on(device: wgpu::Device, queue: wgpu::Queue) -> Self {
         let kind = match device.adapter_info().device_type {
-            wgpu::DeviceType::Cpu => Device::Software,
-            _ => Device::Gpu,
+            wgpu::DeviceType::Cpu => Target::Software,
+            _ => Target::Gpu,
         };
         Self::as_if(device, queue, kind)
     }
 
     /// Works on a host's device with the kernels that are made for another kind of device: they compute the same.
-    pub fn as_if(device: wgpu::Device, queue: wgpu::Queue, kind: Device) -> Self {
+    pub fn as_if(device: wgpu::Device, queue: wgpu::Queue, kind: Target) -> Self {
         Self { device, queue, kind, pipelines: Mutex::default(), cache: None }
     }
 
     /// What its kernels are made for.
-    pub fn kind(&self) -> Device {
+    pub fn kind(&self) -> Target {
         self.kind
     }
 
@@ -155,18 +155,17 @@ impl Gpu {
     }
 
     /// The pipeline of a kernel, made on first use.
-    pub(super) fn pipeline(&self, id: KernelId) -> Result<Pipeline> {
+    pub(super) fn pipeline(&self, kernel: &'static Kernel) -> Result<Pipeline> {
         let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pipeline) = pipelines.get(&id) {
+        if let Some(pipeline) = pipelines.get(kernel.name) {
             return Ok(pipeline.clone());
         }
-        let pipeline = self.scoped(KERNELS[id as usize].name, || self.build(id))?;
-        pipelines.insert(id, pipeline.clone());
+        let pipeline = self.scoped(kernel.name, || self.build(kernel))?;
+        pipelines.insert(kernel.name, pipeline.clone());
         Ok(pipeline)
     }
 
-    fn build(&self, id: KernelId) -> Pipeline {
-        let kernel = &KERNELS[id as usize];
+    fn build(&self, kernel: &Kernel) -> Pipeline {
         let label = Some(kernel.name);
         let entry = |binding: u32, ty: wgpu::BufferBindingType| wgpu::BindGroupLayoutEntry {
             binding,

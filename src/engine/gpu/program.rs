@@ -2,7 +2,7 @@
 
 use super::context::{Gpu, Pipeline};
 use super::readback::Readback;
-use crate::engine::kernels::{Device, WORDS};
+use crate::engine::kernels::{Target, WORDS};
 use crate::engine::plan::{BufferDecl, BufferId, Call, Plan};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -35,10 +35,10 @@ pub(crate) fn check_limits(limits: &wgpu::Limits, decl: &BufferDecl) -> Result<(
 
 /// Whether a call's workgroups can be dispatched, whatever kind of device it is.
 pub(crate) fn check_grid(call: &Call) -> Result<()> {
-    for device in [Device::Gpu, Device::Software] {
-        let grid = call.kernel().grid(device, call.grid);
+    for device in [Target::Gpu, Target::Software] {
+        let grid = call.kernel.grid(device, call.grid);
         if grid.iter().any(|&n| n > MAX_GRID) {
-            return Err(Error::Plan(format!("{}: a grid of {grid:?} workgroups", call.kernel().name)));
+            return Err(Error::Plan(format!("{}: a grid of {grid:?} workgroups", call.kernel.name)));
         }
     }
     Ok(())
@@ -97,7 +97,7 @@ impl GpuProgram {
         let mut dispatches = Vec::with_capacity(plan.calls().len());
         for (index, call) in plan.calls().iter().enumerate() {
             let pipeline = gpu.pipeline(call.kernel)?;
-            let label = call.kernel().name;
+            let label = call.kernel.name;
             let bindings = gpu.scoped(label, || {
                 let block = wgpu::BufferBinding {
                     buffer: &blocks,
@@ -116,7 +116,7 @@ impl GpuProgram {
                     entries: &entries,
                 })
             })?;
-            let grid = call.kernel().grid(gpu.kind(), call.grid);
+            let grid = call.kernel.grid(gpu.kind(), call.grid);
             dispatches.push(Dispatch { pipeline, bindings, grid });
         }
         gpu.keep_pipelines();

@@ -2,6 +2,7 @@
 //! reverse. M = ∂J/∂m̃ is carried from step to step by `mask_carry`, S = ∂J/∂s by
 //! `select_grad`.
 
+use super::kernels::{MaskCarry, SelectGrad};
 use super::layout::{Layout, Tape, word};
 use super::rollout::Micro;
 use crate::engine::kernels as k;
@@ -108,7 +109,7 @@ impl Layout {
                 accumulate: u32::from(micro.accumulate),
                 divisor: word(divisor),
             },
-            &[self.groups, self.x, self.when, tape.grad1, net.grad],
+            &[self.groups, self.x, self.acquired_at, tape.grad1, net.grad],
         );
     }
 
@@ -128,23 +129,23 @@ impl Layout {
         }
         for t in (0..s.steps).rev() {
             b.call(
-                k::SelectGrad {
+                SelectGrad {
                     rows: word(rows),
                     step: word(t),
                     steps: word(s.steps),
                     features: word(s.features),
                     logit_pitch: word(pitch(s.features + 1)),
-                    relax_pitch: word(pitch(s.features)),
+                    mask_pitch: word(pitch(s.features)),
                     relaxed: u32::from(!s.scored),
                 },
                 &[
                     tape.logits,
-                    self.relax,
+                    self.masks,
                     self.mask_grad,
                     self.scalars,
                     self.losses,
                     self.costs,
-                    self.hyper,
+                    self.settings,
                     self.path,
                 ],
             );
@@ -172,7 +173,7 @@ impl Layout {
     fn carry(&self, b: &mut PlanBuilder, rows: usize, t: usize) {
         let s = &self.sizes;
         b.call(
-            k::MaskCarry {
+            MaskCarry {
                 rows: word(rows),
                 step: word(t),
                 steps: word(s.steps),
@@ -186,7 +187,7 @@ impl Layout {
                 self.groups,
                 self.x,
                 self.policy_tape.grad_input,
-                self.relax,
+                self.masks,
                 self.scalars,
                 self.loss_mask_grad,
                 self.mask_grad,

@@ -2,8 +2,8 @@
 
 use super::stepper::Stepper;
 use crate::engine::gpu::GpuProgram;
+use crate::engine::kernels::words::METRICS;
 use crate::engine::plan::BufferId;
-use crate::engine::state::METRICS;
 use crate::error::Result;
 use crate::history::Epoch;
 use crate::nn::{Layer, Net};

@@ -10,7 +10,7 @@ use super::procedure::{Cursor, Fetched, Procedure, Work};
 use super::snapshot::Snapshots;
 use super::stepper::Stepper;
 use crate::engine::gpu::{Arrival, Fate, GpuProgram, PAYLOAD, RETURN, Recording, Slice, Slices};
-use crate::engine::state::{METRICS, clock};
+use crate::engine::kernels::words::{METRICS, clock};
 use crate::engine::{Allowance, Budget, Pace};
 use crate::error::{Error, Result};
 use crate::history::Epoch;
@@ -393,9 +393,9 @@ impl Stepper {
                 program.encode_copy(encoder, net.best, net.average);
             }),
             Work::Set(stage) => {
-                let hyper = self.hyper_values(stage).map(|value| (value as f32).to_bits());
-                program.encode_write(encoder, layout.hyper, 0, &hyper)?;
-                program.encode_write(encoder, layout.clock, clock::TWINS, &[stage.twins as u32])?;
+                let settings = self.setting_values(stage).map(|value| (value as f32).to_bits());
+                program.encode_write(encoder, layout.settings, 0, &settings)?;
+                program.encode_write(encoder, layout.clock, clock::COPIES, &[stage.twins as u32])?;
             }
             Work::Validate => {
                 encoder.clear_buffer(program.buffer(layout.chunk.metrics), 0, None);

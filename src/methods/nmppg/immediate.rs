@@ -2,7 +2,7 @@
 
 use super::procedure::{Fetched, Work};
 use super::stepper::Stepper;
-use crate::engine::state::{METRICS, clock};
+use crate::engine::kernels::words::{METRICS, clock};
 use crate::error::Result;
 
 impl Stepper {

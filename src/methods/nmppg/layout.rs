@@ -1,12 +1,14 @@
 //! The buffers of a run and its whole plan: training step, warm-up step, greedy evaluation.
 
 use super::config::{Config, Rollout};
+use super::kernels::{hyper, scalars};
+use super::rollout::Sections;
 use crate::data::Dataset;
 use crate::engine::Engine;
 use crate::engine::Kind;
 use crate::engine::gpu::{buffer_bytes, check_grid, check_limits};
+use crate::engine::kernels::words::{METRICS, clock, losses};
 use crate::engine::plan::{BufferId, Elem, Plan, PlanBuilder, Scope};
-use crate::engine::state::{METRICS, clock, hyper, losses, scalars};
 use crate::error::{Error, Result};
 use crate::nn::{Mlp, Net, pitch};
 use crate::problem::Problem;
@@ -79,10 +81,10 @@ pub struct Sizes {
     pub splits: [SplitRange; 3],
     /// Relaxed masks forward as well.
     pub soft: bool,
-    /// The predictor also learns on parts of what was asked.
-    pub parts: bool,
+    /// The predictor also learns on sub-masks of what was asked.
+    pub submasks: bool,
     /// Training rows get noise.
-    pub blur: bool,
+    pub input_noise: bool,
     /// There are training steps without the relaxed gradient; in such a step: it is one of them.
     pub scored: bool,
     /// Dropout's threshold out of 65536; `None`: no dropout.
@@ -135,14 +137,14 @@ pub struct Tape {
 pub struct Chunk {
     pub x: BufferId,
     pub y: BufferId,
-    pub when: BufferId,
+    pub acquired_at: BufferId,
     pub path: BufferId,
     pub policy: [BufferId; 4],
     pub predictor: [BufferId; 4],
     pub losses: BufferId,
     pub metrics: BufferId,
     pub asked: BufferId,
-    pub relax: BufferId,
+    pub masks: BufferId,
     pub input: BufferId,
 }
 
@@ -152,7 +154,7 @@ pub struct Layout {
     pub(crate) sizes: Sizes,
     pub(crate) none: BufferId,
     pub(crate) clock: BufferId,
-    pub(crate) hyper: BufferId,
+    pub(crate) settings: BufferId,
     pub(crate) powers: BufferId,
     pub(crate) status: BufferId,
     pub(crate) groups: BufferId,
@@ -165,9 +167,9 @@ pub struct Layout {
     pub(crate) metrics: BufferId,
     pub(crate) x: BufferId,
     pub(crate) y: BufferId,
-    pub(crate) when: BufferId,
+    pub(crate) acquired_at: BufferId,
     pub(crate) path: BufferId,
-    pub(crate) relax: BufferId,
+    pub(crate) masks: BufferId,
     pub(crate) scalars: BufferId,
     pub(crate) losses: BufferId,
     pub(crate) gumbel: BufferId,
@@ -192,7 +194,7 @@ impl Layout {
         let mut shared = |name: &str, elem, len| b.buffer(name, elem, len, Scope::Shared);
         let none = shared("none", Elem::F32, 4);
         let clock = shared("clock", Elem::U32, clock::LEN);
-        let hyper = shared("hyper", Elem::F32, hyper::LEN);
+        let settings = shared("settings", Elem::F32, hyper::LEN);
         let powers = shared("powers", Elem::F32, 4);
         let status = shared("status", Elem::U32, 4);
         let groups = shared("groups", Elem::U32, s.features + 1 + 2 * s.columns);
@@ -209,7 +211,7 @@ impl Layout {
         let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Lane);
         let metrics = reals("metrics", METRICS);
         let x = reals("x", rows * pitch(s.columns));
-        let relax = reals("relax", predictor_rows * 2 * pitch(s.features));
+        let masks = reals("masks", predictor_rows * 2 * pitch(s.features));
         let scalars = reals("scalars", predictor_rows * scalars::LEN);
         let losses_id = reals("losses", predictor_rows * losses::LEN);
         let gumbel = reals("gumbel", policy_rows * pitch(s.features + 1));
@@ -249,29 +251,29 @@ impl Layout {
         let chunk_x = reals("evaluation.x", rows_e * pitch(s.columns));
         let chunk_losses = reals("evaluation.losses", rows_e * losses::LEN);
         let chunk_metrics = reals("evaluation.metrics", METRICS);
-        let chunk_relax = reals("evaluation.relax", rows_e * 2 * pitch(s.features));
+        let chunk_masks = reals("evaluation.masks", rows_e * 2 * pitch(s.features));
         let chunk_input = reals("evaluation.input", rows_e * pitch(s.inputs()));
         let mut words = |name: &str, len| b.buffer(name, Elem::U32, len, Scope::Lane);
         let chunk = Chunk {
             x: chunk_x,
             y: words("evaluation.y", rows_e),
-            when: words("evaluation.when", rows_e * s.features),
+            acquired_at: words("evaluation.acquired_at", rows_e * s.features),
             path: words("evaluation.path", rows_e * s.steps),
             policy: chunk_policy,
             predictor: chunk_predictor,
             losses: chunk_losses,
             metrics: chunk_metrics,
             asked: words("evaluation.asked", s.steps * (s.features + 1)),
-            relax: chunk_relax,
+            masks: chunk_masks,
             input: chunk_input,
         };
         let y = words("y", rows);
-        let when = words("when", rows * s.features);
+        let acquired_at = words("acquired_at", rows * s.features);
         let path = words("path", policy_rows);
         Self {
             none,
             clock,
-            hyper,
+            settings,
             powers,
             status,
             groups,
@@ -284,9 +286,9 @@ impl Layout {
             metrics,
             x,
             y,
-            when,
+            acquired_at,
             path,
-            relax,
+            masks,
             scalars,
             losses: losses_id,
             gumbel,
@@ -308,7 +310,7 @@ impl Layout {
 
     /// The state that `Net::adam` takes.
     pub(crate) fn adam_state(&self) -> [BufferId; 4] {
-        [self.hyper, self.powers, self.clock, self.status]
+        [self.settings, self.powers, self.clock, self.status]
     }
 
     /// Builds the plan of a run for micro-batches of so many instances.
@@ -318,16 +320,14 @@ impl Layout {
         rows: usize,
         lanes: usize,
         evaluation_rows: usize,
-    ) -> Result<(Self, Plan)> {
+    ) -> Result<(Self, Sections, Plan)> {
         sizes.rows = rows;
         sizes.lanes = lanes;
         sizes.evaluation_rows = evaluation_rows;
         let mut b = PlanBuilder::new(lanes);
         let layout = Self::declare(&mut b, sizes, config);
-        layout.training_steps(&mut b);
-        layout.predictor_steps(&mut b);
-        layout.evaluation(&mut b);
-        Ok((layout, b.finish()?))
+        let sections = Sections::new(&layout, &mut b);
+        Ok((layout, sections, b.finish()?))
     }
 
     /// Builds the plan of a run: micro-batches as large as the target's limits and the memory budget
@@ -342,7 +342,7 @@ impl Layout {
         bytes: Option<u32>,
         config: &Config,
         noise: Noise,
-    ) -> Result<(Self, Plan)> {
+    ) -> Result<(Self, Sections, Plan)> {
         config.check(problem)?;
         let batch = config.batch.min(splits[0]);
         if batch == 0 {
@@ -369,8 +369,8 @@ impl Layout {
             evaluation_rows: 0,
             splits: splits_at,
             soft: config.rollout == Rollout::Soft,
-            parts: config.parts > 0.0,
-            blur: config.blur_for(splits[0] / batch) > 0.0 && noise == Noise::Drawn,
+            submasks: config.parts > 0.0,
+            input_noise: config.blur_for(splits[0] / batch) > 0.0 && noise == Noise::Drawn,
             scored: config.scores() && config.exact_stop,
             dropout: (threshold > 0).then_some(threshold),
             noise,
@@ -386,9 +386,10 @@ impl Layout {
         let mut lanes = if whole { 1 } else { CPU_LANES.min(batch.div_ceil(rows)) };
         loop {
             let evaluation_rows = if on_gpu { (rows * GPU_EVALUATION).min(most) } else { rows };
-            let (layout, plan) = Self::with_rows(sizes.clone(), config, rows, lanes, evaluation_rows)?;
+            let (layout, sections, plan) =
+                Self::with_rows(sizes.clone(), config, rows, lanes, evaluation_rows)?;
             let Err(error) = target.check(&plan, config.memory_budget) else {
-                return Ok((layout, plan));
+                return Ok((layout, sections, plan));
             };
             // Fewer at a time, and when there is only one, smaller ones.
             if lanes > 1 {
@@ -407,7 +408,7 @@ impl Layout {
     /// Settings that do not fit the problem, or limits or a budget too small for a single instance.
     pub fn memory(engine: &Engine, data: &Dataset, config: &Config) -> Result<Memory> {
         let target = Target::of(engine);
-        let (layout, plan) =
+        let (layout, _, plan) =
             Self::build(&target, data.problem(), data.sizes(), data.divisor(), config, Noise::Drawn)?;
         let total = plan.bytes(target.real_bytes());
         let working = working_bytes(&plan, target.real_bytes());

@@ -54,7 +54,7 @@ impl Engine {
         };
         let target = Target::Gpu(Box::new(limits.clone()));
         let rows = rows.unwrap_or([config.batch; 3]);
-        let (_, plan) = Layout::build(&target, problem, rows, bytes, config, Noise::Drawn)?;
+        let (_, _, plan) = Layout::build(&target, problem, rows, bytes, config, Noise::Drawn)?;
         let state = plan.buffers().iter().filter(|buffer| buffer.scope == Scope::Shared);
         let largest = state.map(buffer_bytes).max().unwrap_or(0);
         let defaults = wgpu::Limits::default();

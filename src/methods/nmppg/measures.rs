@@ -1,6 +1,6 @@
 //! What is read back of a run: sums over instances, and the means they give.
 
-use crate::engine::state::METRICS;
+use crate::engine::kernels::words::METRICS;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 

@@ -10,6 +10,7 @@ mod checkpoint;
 mod config;
 mod frames;
 mod immediate;
+pub mod kernels;
 mod layout;
 mod limits;
 mod measures;

@@ -4,10 +4,9 @@
 
 use super::config::Stage;
 use super::measures::{Evaluation, Metrics};
-use super::rollout::VALIDATE;
 use super::schedule::Position;
 use super::stepper::{Stepper, Which};
-use crate::engine::state::METRICS;
+use crate::engine::kernels::words::METRICS;
 use crate::error::{Error, Result};
 use crate::history::{Epoch, Phase};
 use serde::{Deserialize, Serialize};
@@ -216,10 +215,10 @@ impl Procedure {
         self.work = between;
         self.at = Cursor::default();
         let Some((phase, stage)) = self.next(stepper) else { return };
-        let plan = stepper.program().plan();
+        let sections = stepper.sections();
         let calls = match phase {
-            Phase::WarmUp => plan.section("warm_up"),
-            Phase::Stage(_) => plan.section(&stepper.step_section(&stage)),
+            Phase::WarmUp => sections.warm_up.calls(),
+            Phase::Stage(_) => stepper.training_step(&stage).whole.calls(),
         };
         let epoch = self.progress.history.len();
         self.work.push(Work::Set(stage));
@@ -233,7 +232,7 @@ impl Procedure {
         }
         let times = stepper.chunks(Which::Validation);
         self.work.push(Work::Validate);
-        self.work.push(Work::Evaluate { calls: plan.section(VALIDATE), times });
+        self.work.push(Work::Evaluate { calls: sections.validate.calls(), times });
         self.work.push(Work::Publish(epoch));
         self.work.push(Work::Fetch);
     }

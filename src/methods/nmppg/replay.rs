@@ -324,8 +324,9 @@ impl Case {
     /// The engine has too little memory or refuses something, or a result is not a finite number.
     pub fn run_blocking(&self, engine: &Engine) -> Result<Outcome> {
         let mut trainer = self.prepare(engine)?;
-        trainer.run("prepare", 1);
-        trainer.run("micro.0", 1);
+        let step = trainer.training_step(&trainer.stage());
+        trainer.run(step.prepare, 1);
+        trainer.run(step.first, 1);
         let layout = trainer.layout().clone();
         let metrics = trainer.metrics_blocking()?;
         let program = trainer.program();

@@ -1,20 +1,62 @@
 //! Forward: the rollout of a micro-batch, the warm-up step, and the greedy evaluation.
 
+use super::kernels::{self as own, hyper, scalars};
 use super::layout::{Layout, Noise, Sizes, SplitRange, word};
 use crate::engine::kernels as k;
-use crate::engine::plan::{BufferId, PlanBuilder};
-use crate::engine::state::{advance, hyper, stream};
+use crate::engine::plan::{BufferId, PlanBuilder, Section};
 use crate::nn::{Operand, pitch};
+use crate::random::stream;
 
-/// The section of a training step of so many acquisitions, of at most `full`; `scored` if nothing in it
-/// goes through the relaxation.
-pub(super) fn step_section(steps: usize, full: usize, scored: bool) -> String {
-    let length = if steps == full { String::new() } else { format!(".{steps}") };
-    format!("step{length}{}", if scored { ".scored" } else { "" })
+/// The sections of a run's plan.
+#[derive(Clone, Debug)]
+pub(super) struct Sections {
+    steps: Vec<TrainingStep>,
+    /// The predictor alone, on masks drawn feature by feature.
+    pub warm_up: Section,
+    /// The predictor alone, on everything.
+    pub reference: Section,
+    /// A chunk of the training, validation and test rows under the greedy policy.
+    pub evaluate: [Section; 3],
+    /// The same with everything seen at no cost.
+    pub evaluate_all: [Section; 3],
+    /// A chunk of the validation rows, counting what was asked.
+    pub validate: Section,
 }
 
-/// The section that evaluates a chunk of the validation rows and counts what was asked.
-pub(super) const VALIDATE: &str = "validate";
+/// A training step and its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TrainingStep {
+    /// Acquisitions of its rollouts.
+    horizon: usize,
+    /// Nothing in it goes through the relaxation.
+    scored: bool,
+    pub whole: Section,
+    /// What comes before the micro-batches.
+    pub prepare: Section,
+    /// The first micro-batch.
+    pub first: Section,
+}
+
+impl Sections {
+    pub fn new(layout: &Layout, b: &mut PlanBuilder) -> Self {
+        let steps = layout.training_steps(b);
+        let [warm_up, reference] =
+            [("warm_up", false), ("reference", true)].map(|(name, all)| layout.predictor_step(b, name, all));
+        let (evaluate, validate) = layout.evaluation(b);
+        let evaluate_all = layout.evaluation_of_everything(b);
+        Self { steps, warm_up, reference, evaluate, evaluate_all, validate }
+    }
+
+    /// The training step of so many acquisitions, with or without what only the relaxed gradient needs.
+    pub fn step(&self, horizon: usize, scored: bool) -> TrainingStep {
+        let is = |step: &&TrainingStep| (step.horizon, step.scored) == (horizon, scored);
+        *self.steps.iter().find(is).unwrap_or(&self.steps[0])
+    }
+}
+
+/// The networks' places among Adam's powers, as bits.
+const POLICY: u32 = 1;
+const PREDICTOR: u32 = 2;
 
 /// A micro-batch: where it starts in the batch, its instances, and whether its gradients are added
 /// to those of an earlier one of its lane.
@@ -26,131 +68,141 @@ pub(super) struct Micro {
 }
 
 impl Layout {
-    /// The section `step` (everything) with `prepare`, `micro.0`, `micro.1`, … and `update` in it; and for each
-    /// shorter horizon the same as `step.8`, `step.8.micro.0`, …: the tapes are those of the full one,
-    /// not used to the end. `step.scored`, `step.8.scored`, … leave out what only the relaxed gradient
-    /// needs: m̃ and r̃ forward, M and the gradients of both networks' inputs backward.
-    pub(super) fn training_steps(&self, b: &mut PlanBuilder) {
+    /// The training step of the full horizon first; and for each shorter horizon the same: the tapes are those of the
+    /// full one, not used to the end. Scored steps leave out what only the relaxed gradient needs: m̃ and r̃
+    /// forward, M and the gradients of both networks' inputs backward.
+    fn training_steps(&self, b: &mut PlanBuilder) -> Vec<TrainingStep> {
         let full = self.sizes.steps;
         let kinds = if self.sizes.scored { &[false, true][..] } else { &[false] };
-        for steps in std::iter::once(full).chain(self.sizes.shorter()) {
-            for &scored in kinds {
-                let sizes = Sizes { steps, scored, ..self.sizes.clone() };
-                Self { sizes, ..self.clone() }.training_step(b, &step_section(steps, full, scored));
-            }
-        }
+        let horizons = std::iter::once(full).chain(self.sizes.shorter());
+        let all = horizons.flat_map(|steps| kinds.iter().map(move |&scored| (steps, scored)));
+        all.map(|(steps, scored)| {
+            let length = if steps == full { String::new() } else { format!(".{steps}") };
+            let name = format!("step{length}{}", if scored { ".scored" } else { "" });
+            let sizes = Sizes { steps, scored, ..self.sizes.clone() };
+            Self { sizes, ..self.clone() }.training_step(b, &name)
+        })
+        .collect()
     }
 
-    fn training_step(&self, b: &mut PlanBuilder, name: &str) {
+    fn training_step(&self, b: &mut PlanBuilder, name: &str) -> TrainingStep {
         let s = &self.sizes;
-        let prefix = if name == "step" { String::new() } else { format!("{name}.") };
-        b.begin(name);
-        // The inputs' gradients are only there to go through the masks.
-        let layers = if s.scored { 1..3 } else { 0..3 };
-        b.begin(format!("{prefix}prepare"));
-        self.policy.transpose(b, layers.clone());
-        self.predictor.transpose(b, layers);
-        b.end();
-        self.each_micro_batch(b, &format!("{prefix}micro"), |b, micro| {
-            self.gather_batch(b, micro);
-            self.rollout(b, micro);
-            self.backward(b, micro);
-            self.learn_parts(b, micro);
-        });
-        b.begin(format!("{prefix}update"));
-        self.policy.adam(b, s.lanes, hyper::RATE_POLICY, 0, self.adam_state());
-        self.predictor.adam(b, s.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
-        self.advance(b, advance::POLICY | advance::PREDICTOR);
-        b.end();
-        b.end();
-    }
-
-    /// The sections `warm_up` and `reference`: a step of the predictor alone, on masks drawn feature by
-    /// feature, or on everything.
-    pub(super) fn predictor_steps(&self, b: &mut PlanBuilder) {
-        let s = &self.sizes;
-        for (name, all) in [("warm_up", false), ("reference", true)] {
-            b.begin(name);
-            self.predictor.transpose(b, 1..3);
-            self.each_micro_batch(b, &format!("{name}.micro"), |b, micro| {
+        let mut parts = None;
+        let whole = b.section(name, |b| {
+            // The inputs' gradients are only there to go through the masks.
+            let layers = if s.scored { 1..3 } else { 0..3 };
+            let prepare = b.section(format!("{name}.prepare"), |b| {
+                self.policy.transpose(b, layers.clone());
+                self.predictor.transpose(b, layers);
+            });
+            let first = self.each_micro_batch(b, name, |b, micro| {
                 self.gather_batch(b, micro);
-                self.draw_masks(b, micro, self.relax, all);
+                self.rollout(b, micro);
+                self.backward(b, micro);
+                self.learn_submasks(b, micro);
+            });
+            parts = Some((prepare, first.unwrap_or(prepare)));
+            self.policy.adam(b, s.lanes, hyper::RATE_POLICY, 0, self.adam_state());
+            self.predictor.adam(b, s.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
+            self.advance(b, POLICY | PREDICTOR, false);
+        });
+        let (prepare, first) = parts.unwrap_or((whole, whole));
+        TrainingStep { horizon: s.steps, scored: s.scored, whole, prepare, first }
+    }
+
+    /// A step of the predictor alone, on masks drawn feature by feature, or on everything.
+    fn predictor_step(&self, b: &mut PlanBuilder, name: &str, all: bool) -> Section {
+        b.section(name, |b| {
+            self.predictor.transpose(b, 1..3);
+            self.each_micro_batch(b, name, |b, micro| {
+                self.gather_batch(b, micro);
+                self.draw_masks(b, micro, self.masks, all);
                 self.expand(b, micro.rows, 0, false, self.dense());
                 self.draw_dropout(b, micro, 1);
                 self.predict(b, micro.rows, micro.rows, Operand::from(self.input), false);
                 b.call(
-                    k::Outcome { rows: word(micro.rows), steps: 0, mark0: 0, mark1: 0, mark2: 0 },
-                    &[self.scalars, self.losses, self.hyper, self.metrics],
+                    own::Objective { rows: word(micro.rows), steps: 0, mark0: 0, mark1: 0, mark2: 0 },
+                    &[self.scalars, self.losses, self.settings, self.metrics],
                 );
                 self.warm_up_backward(b, micro);
             });
-            self.predictor.adam(b, s.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
-            self.advance(b, advance::PREDICTOR);
-            b.end();
-        }
+            self.predictor.adam(b, self.sizes.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
+            self.advance(b, PREDICTOR, false);
+        })
     }
 
-    /// The predictor's step on parts of what was asked; its gradient is added to that of the rollout.
-    fn learn_parts(&self, b: &mut PlanBuilder, micro: Micro) {
+    /// The predictor's step on sub-masks of what was asked; its gradient is added to that of the rollout.
+    fn learn_submasks(&self, b: &mut PlanBuilder, micro: Micro) {
         let s = &self.sizes;
-        if !s.parts {
+        if !s.submasks {
             return;
         }
         b.call(
-            k::PartMask {
+            own::Submask {
                 rows: word(micro.rows),
                 steps: word(s.steps),
                 features: word(s.features),
                 pitch: word(pitch(s.features)),
                 first: word(micro.first),
             },
-            &[self.clock, self.when, self.hyper, self.scalars, self.relax],
+            &[self.clock, self.acquired_at, self.settings, self.scalars, self.masks],
         );
         self.expand(b, micro.rows, 0, false, self.dense());
         self.predict(b, micro.rows, micro.rows, Operand::from(self.input), true);
         self.warm_up_backward(b, Micro { accumulate: true, ..micro });
     }
 
-    fn draw_masks(&self, b: &mut PlanBuilder, micro: Micro, relax: BufferId, all: bool) {
+    fn draw_masks(&self, b: &mut PlanBuilder, micro: Micro, masks: BufferId, all: bool) {
         let s = &self.sizes;
         b.call(
             k::RandomMask {
                 rows: word(micro.rows),
                 features: word(s.features),
-                pitch: word(pitch(s.features)),
+                mask_stride: word(2 * pitch(s.features)),
                 first: word(micro.first),
                 all: u32::from(all),
             },
-            &[self.clock, relax],
+            &[self.clock, masks],
         );
     }
 
-    /// The sections `evaluate.0`, `.1`, `.2`, for the training, validation and test rows: one chunk
-    /// of the split each time they are run; and `evaluate_all.0` …, the predictor on everything. The
-    /// section `validate` is `evaluate.1` and counts what was asked.
-    pub(super) fn evaluation(&self, b: &mut PlanBuilder) {
-        for (name, all) in [("evaluate", false), ("evaluate_all", true)] {
-            for (index, &split) in self.sizes.splits.iter().enumerate() {
-                let validates = index == 1 && !all;
-                if validates {
-                    b.begin(VALIDATE);
-                }
-                b.begin(format!("{name}.{index}"));
-                for lane in 0..self.sizes.lanes {
-                    b.lane(Some(lane));
-                    let first = lane * self.sizes.evaluation_rows;
-                    self.gather_chunk(b, split, first);
-                    if all { self.chunk_of_everything(b, first) } else { self.greedy_chunk(b) }
-                }
-                b.lane(None);
-                self.advance(b, advance::CHUNK);
-                b.end();
-                if validates {
-                    self.count_asked(b);
-                    b.end();
-                }
+    /// One chunk of each split under the greedy policy each time they are run; and for the validation rows the same
+    /// with a count of what was asked.
+    fn evaluation(&self, b: &mut PlanBuilder) -> ([Section; 3], Section) {
+        let mut validation = None;
+        let validate = b.section("validate", |b| {
+            validation = Some(self.chunks_of(b, 1, "evaluate", |b, _| self.greedy_chunk(b)));
+            self.count_asked(b);
+        });
+        let mut other = |split| self.chunks_of(b, split, "evaluate", |b, _| self.greedy_chunk(b));
+        ([other(0), validation.unwrap_or(validate), other(2)], validate)
+    }
+
+    /// The same for the predictor alone, everything seen.
+    fn evaluation_of_everything(&self, b: &mut PlanBuilder) -> [Section; 3] {
+        [0, 1, 2].map(|split| {
+            self.chunks_of(b, split, "evaluate_all", |b, first| self.chunk_of_everything(b, first))
+        })
+    }
+
+    /// A chunk of a split on all lanes, and on to the next.
+    fn chunks_of(
+        &self,
+        b: &mut PlanBuilder,
+        split: usize,
+        name: &str,
+        chunk: impl Fn(&mut PlanBuilder, usize),
+    ) -> Section {
+        b.section(format!("{name}.{split}"), |b| {
+            for lane in 0..self.sizes.lanes {
+                b.lane(Some(lane));
+                let first = lane * self.sizes.evaluation_rows;
+                self.gather_chunk(b, self.sizes.splits[split], first);
+                chunk(b, first);
             }
-        }
+            b.lane(None);
+            self.advance(b, 0, true);
+        })
     }
 
     /// What was asked in the chunk evaluated last, added to the counts.
@@ -171,25 +223,32 @@ impl Layout {
         self.sizes.lanes * self.sizes.evaluation_rows
     }
 
+    /// Gives the first one's section.
     fn each_micro_batch(
         &self,
         b: &mut PlanBuilder,
         name: &str,
         mut calls: impl FnMut(&mut PlanBuilder, Micro),
-    ) {
+    ) -> Option<Section> {
         let lanes = self.sizes.lanes;
+        let mut first_section = None;
         for (index, (first, rows)) in self.sizes.micro_batches().enumerate() {
             b.lane(Some(index % lanes));
-            b.begin(format!("{name}.{index}"));
-            calls(b, Micro { first, rows, accumulate: index >= lanes });
-            b.end();
+            let micro = Micro { first, rows, accumulate: index >= lanes };
+            let section = b.section(format!("{name}.micro.{index}"), |b| calls(b, micro));
+            first_section.get_or_insert(section);
         }
         b.lane(None);
+        first_section
     }
 
-    fn advance(&self, b: &mut PlanBuilder, what: u32) {
+    /// Moves the clock on: the powers of some networks' Adam, or the evaluation's chunk.
+    fn advance(&self, b: &mut PlanBuilder, slots: u32, chunk: bool) {
         let batches = word(self.sizes.batches);
-        b.call(k::Advance { what, batches }, &[self.clock, self.powers, self.hyper]);
+        b.call(
+            k::Advance { slots, chunk: u32::from(chunk), batches },
+            &[self.clock, self.powers, self.settings],
+        );
     }
 
     fn gather_batch(&self, b: &mut PlanBuilder, micro: Micro) {
@@ -205,22 +264,22 @@ impl Layout {
             shuffled: u32::from(s.noise == Noise::Drawn),
         };
         self.gather(b, rows, [self.x, self.y]);
-        if s.blur {
+        if s.input_noise {
             b.call(
-                k::Blur {
+                k::InputNoise {
                     rows: word(micro.rows),
                     columns: word(s.columns),
                     pitch: word(pitch(s.columns)),
                     first: word(micro.first),
                 },
-                &[self.clock, self.spread, self.hyper, self.x],
+                &[self.clock, self.spread, self.settings, self.x],
             );
         }
     }
 
     fn draw_dropout(&self, b: &mut PlanBuilder, micro: Micro, steps: usize) {
         let Some(threshold) = self.sizes.dropout else { return };
-        for (layer, stream) in [stream::DROPOUT_1, stream::DROPOUT_2].into_iter().enumerate() {
+        for (layer, stream) in (stream::DROPOUT..).take(2).enumerate() {
             b.call(
                 k::Dropout {
                     rows: word(micro.rows),
@@ -236,7 +295,7 @@ impl Layout {
     }
 
     fn dense(&self) -> Dense {
-        Dense { x: self.x, relax: self.relax, input: self.input }
+        Dense { x: self.x, masks: self.masks, input: self.input }
     }
 
     /// The dense input of both networks at step t.
@@ -249,11 +308,11 @@ impl Layout {
                 columns: word(s.columns),
                 features: word(s.features),
                 x_pitch: word(pitch(s.columns)),
-                relax_pitch: word(pitch(s.features)),
+                mask_stride: word(2 * pitch(s.features)),
                 input_pitch: word(pitch(s.inputs())),
                 nothing_seen: u32::from(nothing_seen),
             },
-            &[self.groups, io.x, io.relax, io.input],
+            &[self.groups, io.x, io.masks, io.input],
         );
     }
 
@@ -288,7 +347,8 @@ impl Layout {
                 classes: word(s.classes),
                 pitch: word(pitch(s.classes)),
                 weights: word(s.features),
-                weighted: u32::from(weighted),
+                weight_stride: if weighted { word(scalars::LEN) } else { 0 },
+                weight_word: word(scalars::WEIGHT),
             },
             &[io.logits, io.y, self.costs, io.losses, self.scalars],
         );
@@ -300,7 +360,7 @@ impl Layout {
         let (policy, tape) = (&self.policy, &self.policy_tape);
         if s.noise == Noise::Drawn {
             b.call(
-                k::Noise {
+                k::Gumbel {
                     rows: word(rows),
                     steps: word(s.steps),
                     actions: word(s.features + 1),
@@ -323,25 +383,25 @@ impl Layout {
             policy.forward(b, 1, rows, at(tape.hidden1), at(tape.hidden2), None);
             policy.forward(b, 2, rows, at(tape.hidden2), at(tape.logits), None);
             b.call(
-                k::Select {
+                own::Select {
                     rows: word(rows),
                     step: word(t),
                     steps: word(s.steps),
                     features: word(s.features),
                     logit_pitch: word(pitch(s.features + 1)),
-                    relax_pitch: word(pitch(s.features)),
+                    mask_pitch: word(pitch(s.features)),
                     soft: u32::from(s.soft),
                     relaxed: u32::from(!s.scored),
                 },
                 &[
                     tape.logits,
                     self.gumbel,
-                    self.when,
-                    self.relax,
+                    self.acquired_at,
+                    self.masks,
                     self.path,
                     self.scalars,
                     self.costs,
-                    self.hyper,
+                    self.settings,
                 ],
             );
         }
@@ -357,8 +417,8 @@ impl Layout {
         }
         let [mark0, mark1, mark2] = s.marks.map(word);
         b.call(
-            k::Outcome { rows: word(rows), steps: word(s.steps), mark0, mark1, mark2 },
-            &[self.scalars, self.losses, self.hyper, self.metrics],
+            own::Objective { rows: word(rows), steps: word(s.steps), mark0, mark1, mark2 },
+            &[self.scalars, self.losses, self.settings, self.metrics],
         );
     }
 
@@ -416,19 +476,15 @@ impl Layout {
             b.call(rows, &buffers);
             return;
         };
-        let k::Gather { rows, columns, pitch, first, batch, split_start, split_len, shuffled } = rows;
-        b.call(
-            k::GatherBytes { rows, columns, pitch, first, batch, split_start, split_len, shuffled, divisor },
-            &buffers,
-        );
+        b.call(rows.of_bytes(divisor), &buffers);
     }
 
     /// The predictor on a chunk of which everything is seen.
     fn chunk_of_everything(&self, b: &mut PlanBuilder, first: usize) {
         let (chunk, predictor) = (&self.chunk, self.predictor.averaged());
         let rows = self.sizes.evaluation_rows;
-        self.draw_masks(b, Micro { first, rows, accumulate: false }, chunk.relax, true);
-        self.expand(b, rows, 0, false, Dense { x: chunk.x, relax: chunk.relax, input: chunk.input });
+        self.draw_masks(b, Micro { first, rows, accumulate: false }, chunk.masks, true);
+        self.expand(b, rows, 0, false, Dense { x: chunk.x, masks: chunk.masks, input: chunk.input });
         predictor.forward(b, 0, rows, chunk.input.into(), chunk.predictor[1].into(), None);
         self.score_chunk(b, 0);
     }
@@ -442,7 +498,7 @@ impl Layout {
         predictor.forward(b, 2, rows, hidden2.into(), logits.into(), None);
         self.loss(b, rows, rows, false, Scored { logits, y: chunk.y, losses: chunk.losses });
         b.call(
-            k::Score { rows: word(rows), steps: word(steps), features: word(s.features) },
+            k::Tally { rows: word(rows), steps: word(steps), features: word(s.features) },
             &[chunk.losses, chunk.path, chunk.y, self.costs, chunk.metrics],
         );
     }
@@ -465,7 +521,7 @@ impl Layout {
                     features: word(s.features),
                     logit_pitch: word(pitch(s.features + 1)),
                 },
-                &[logits, chunk.when, chunk.path],
+                &[logits, chunk.acquired_at, chunk.path],
             );
         }
         self.embed(b, &predictor, embedded(chunk.predictor), rows, 0..s.steps + 1, None, false);
@@ -477,7 +533,7 @@ impl Layout {
 #[derive(Clone, Copy)]
 struct Dense {
     x: BufferId,
-    relax: BufferId,
+    masks: BufferId,
     input: BufferId,
 }
 

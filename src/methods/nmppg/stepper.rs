@@ -2,12 +2,13 @@
 
 use super::checkpoint::Checkpoint;
 use super::config::{Config, Stage};
+use super::kernels::hyper;
 use super::layout::{Layout, Memory, Noise, Target};
 use super::measures::{Evaluation, Metrics};
-use super::rollout::step_section;
+use super::rollout::{Sections, TrainingStep};
 use crate::data::Dataset;
-use crate::engine::plan::{BufferId, Elem};
-use crate::engine::state::{METRICS, clock, hyper, losses};
+use crate::engine::kernels::words::{METRICS, clock, losses, settings};
+use crate::engine::plan::{BufferId, Elem, Section};
 use crate::engine::{Engine, Program, groups};
 use crate::error::{Error, Result};
 use crate::evaluate::Traces;
@@ -33,6 +34,7 @@ const PREDICTOR: u32 = 1;
 pub struct Stepper {
     program: Program,
     layout: Layout,
+    sections: Sections,
     problem: Problem,
     config: Config,
     stage: Stage,
@@ -50,7 +52,7 @@ impl Stepper {
 
     pub(super) fn with_noise(engine: &Engine, data: &Dataset, config: Config, noise: Noise) -> Result<Self> {
         let problem = data.problem().clone();
-        let (layout, plan) =
+        let (layout, sections, plan) =
             Layout::build(&Target::of(engine), &problem, data.sizes(), data.divisor(), &config, noise)?;
         let mut program = Program::new(engine, plan)?;
         let costs: Vec<f64> = problem
@@ -65,7 +67,7 @@ impl Stepper {
             &groups::words(layout.sizes.features, problem.group_of_column()),
         );
         program.write(layout.costs, 0, &costs);
-        if layout.sizes.blur {
+        if layout.sizes.input_noise {
             program.write(layout.spread, 0, &data.spread());
         }
         match data.packed() {
@@ -94,7 +96,7 @@ impl Stepper {
             ..Stage::default()
         };
         let horizon = layout.sizes.steps;
-        let mut trainer = Self { program, layout, problem, config, stage, horizon };
+        let mut trainer = Self { program, layout, sections, problem, config, stage, horizon };
         trainer.set_stage(stage)?;
         Ok(trainer)
     }
@@ -121,8 +123,8 @@ impl Stepper {
     /// A temperature that is not above zero, or a λ that is not a number.
     pub fn set_stage(&mut self, stage: Stage) -> Result<()> {
         self.note_stage(stage)?;
-        self.program.write_words(self.layout.clock, clock::TWINS, &[stage.twins as u32]);
-        self.program.write(self.layout.hyper, 0, &self.hyper_values(&stage));
+        self.program.write_words(self.layout.clock, clock::COPIES, &[stage.twins as u32]);
+        self.program.write(self.layout.settings, 0, &self.setting_values(&stage));
         Ok(())
     }
 
@@ -143,7 +145,7 @@ impl Stepper {
     }
 
     /// What a stage writes: the hyper-parameters.
-    pub(super) fn hyper_values(&self, stage: &Stage) -> [f64; hyper::LEN] {
+    pub(super) fn setting_values(&self, stage: &Stage) -> [f64; hyper::LEN] {
         let mut values = [0.0; hyper::LEN];
         values[hyper::ALPHA] = stage.alpha;
         values[hyper::TAU_HARD] = self.config.tau_hard;
@@ -151,19 +153,19 @@ impl Stepper {
         values[hyper::LAMBDA] = stage.lambda;
         values[hyper::RATE_POLICY] = stage.policy_rate;
         values[hyper::RATE_PREDICTOR] = stage.predictor_rate;
-        values[hyper::BETA1] = 0.9;
-        values[hyper::BETA2] = 0.999;
-        values[hyper::EPSILON] = 1e-8;
-        values[hyper::AVERAGE] = stage.average;
+        values[settings::BETA1] = 0.9;
+        values[settings::BETA2] = 0.999;
+        values[settings::EPSILON] = 1e-8;
+        values[settings::AVERAGE] = stage.average;
         values[hyper::LURE] = stage.lure;
         values[hyper::GUARD] = stage.guard;
         values[hyper::EXACT_STOP] = f64::from(u8::from(stage.exact_stop));
         values[hyper::HAZARD] = stage.hazard;
-        values[hyper::SCORE] = stage.score;
-        values[hyper::TWINS] = stage.twins as f64;
+        values[hyper::REINFORCE] = stage.score;
+        values[hyper::ROLLOUTS] = stage.twins as f64;
         values[hyper::FOCUS] = stage.focus;
-        values[hyper::PARTS] = stage.parts;
-        values[hyper::BLUR] = stage.blur;
+        values[hyper::SUBMASKS] = stage.parts;
+        values[settings::INPUT_NOISE] = stage.blur;
         values
     }
 
@@ -223,12 +225,17 @@ impl Stepper {
     /// Trains for so many steps. The CPU engine has done them on return; the GPU engine has submitted
     /// them and works on.
     pub fn steps(&mut self, steps: usize) {
-        self.run(&self.step_section(&self.stage), steps);
+        self.run(self.training_step(&self.stage).whole, steps);
     }
 
-    /// The plan's section of a training step in a stage, at the current horizon.
-    pub(super) fn step_section(&self, stage: &Stage) -> String {
-        step_section(self.horizon, self.layout.sizes.steps, self.is_scored(stage))
+    /// The training step in a stage, at the current horizon.
+    pub(super) fn training_step(&self, stage: &Stage) -> TrainingStep {
+        self.sections.step(self.horizon, self.is_scored(stage))
+    }
+
+    /// The plan's sections.
+    pub(super) fn sections(&self) -> &Sections {
+        &self.sections
     }
 
     /// Whether a stage's training steps are those without the relaxed gradient.
@@ -281,12 +288,11 @@ impl Stepper {
 
     /// Trains the predictor alone for so many steps, on masks drawn feature by feature.
     pub fn warm_up(&mut self, steps: usize) {
-        self.run("warm_up", steps);
+        self.run(self.sections.warm_up, steps);
     }
 
-    pub(super) fn run(&mut self, section: &str, times: usize) {
-        let range = self.program.plan().section(section);
-        self.program.run(range, times);
+    pub(super) fn run(&mut self, section: Section, times: usize) {
+        self.program.run(section.calls(), times);
     }
 
     /// The sums of a metrics buffer over its lanes, which are then set to zero.
@@ -317,7 +323,7 @@ impl Stepper {
     /// # Errors
     /// The split is empty, or the device was lost.
     pub fn evaluate_blocking(&mut self, which: Which) -> Result<Evaluation> {
-        self.evaluate_section_blocking("evaluate", which)
+        self.evaluate_section_blocking(self.sections.evaluate, which)
     }
 
     /// Evaluates the predictor alone on a split, everything seen at no cost.
@@ -325,10 +331,10 @@ impl Stepper {
     /// # Errors
     /// The split is empty, or the device was lost.
     pub fn evaluate_all_blocking(&mut self, which: Which) -> Result<Evaluation> {
-        self.evaluate_section_blocking("evaluate_all", which)
+        self.evaluate_section_blocking(self.sections.evaluate_all, which)
     }
 
-    fn evaluate_section_blocking(&mut self, section: &str, which: Which) -> Result<Evaluation> {
+    fn evaluate_section_blocking(&mut self, sections: [Section; 3], which: Which) -> Result<Evaluation> {
         let rows = self.layout.sizes.splits[which as usize].len;
         if rows == 0 {
             return Err(Error::Data(format!("there are no {which:?} rows to evaluate on")));
@@ -336,7 +342,7 @@ impl Stepper {
         let id = self.layout.chunk.metrics;
         self.take_metrics_blocking(id)?;
         self.program.write_words(self.layout.clock, clock::CHUNK, &[0]);
-        self.run(&format!("{section}.{}", which as usize), self.chunks(which));
+        self.run(sections[which as usize], self.chunks(which));
         // The configuration's α: that of the current stage may still be on its way there.
         Ok(Evaluation::of_sums(self.take_metrics_blocking(id)?, self.config.alpha))
     }
@@ -358,7 +364,7 @@ impl Stepper {
         };
         self.program.write_words(self.layout.clock, clock::CHUNK, &[0]);
         for chunk in 0..rows.div_ceil(chunk_rows) {
-            self.run(&format!("evaluate.{}", which as usize), 1);
+            self.run(self.sections.evaluate[which as usize], 1);
             let path = self.program.read_words_blocking(self.layout.chunk.path)?;
             let scores = self.program.read_blocking(self.layout.chunk.losses)?;
             // A lane's path lies step by step, its instances side by side.
@@ -384,7 +390,7 @@ impl Stepper {
         let mut answers = Vec::with_capacity(rows);
         self.program.write_words(self.layout.clock, clock::CHUNK, &[0]);
         for chunk in 0..rows.div_ceil(chunk_rows) {
-            self.run(&format!("evaluate_all.{}", which as usize), 1);
+            self.run(self.sections.evaluate_all[which as usize], 1);
             let scores = self.program.read_blocking(self.layout.chunk.losses)?;
             let there = scores.chunks_exact(losses::LEN).take(chunk_rows.min(rows - chunk * chunk_rows));
             answers.extend(there.map(|score| (score[losses::GUESS] as u32, score[losses::LOSS])));
@@ -395,7 +401,7 @@ impl Stepper {
     /// Trains the predictor alone for so many steps, on everything: the reference that no choice of
     /// features can beat.
     pub fn reference_steps(&mut self, steps: usize) {
-        self.run("reference", steps);
+        self.run(self.sections.reference, steps);
     }
 
     /// Replaces the weights of both networks, given in PyTorch's layout.

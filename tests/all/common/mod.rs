@@ -43,6 +43,11 @@ pub fn weights(model: &querent::Model) -> Vec<f64> {
     tensors.flat_map(|t| t.weight.into_iter().chain(t.bias)).collect()
 }
 
+/// The calls of a plan's section.
+pub fn section(plan: &querent::engine::plan::Plan, name: &str) -> std::ops::Range<usize> {
+    plan.find_section(name).unwrap_or_else(|| panic!("no section `{name}`")).calls()
+}
+
 /// Where the assets are.
 pub fn assets() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets")

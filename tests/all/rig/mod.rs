@@ -3,8 +3,8 @@
 
 use querent::data::{Dataset, Split};
 use querent::engine::plan::PlanBuilder;
-use querent::engine::random::{Source, unit};
 use querent::engine::{Engine, Program};
+use querent::random::{Source, unit};
 use querent::{Feature, Problem};
 
 pub struct Rig(Program);
@@ -32,8 +32,7 @@ impl Rig {
     }
 
     pub fn run(&mut self, section: &str) -> &mut Self {
-        let range = self.0.plan().section(section);
-        assert!(!range.is_empty(), "no section `{section}`");
+        let range = crate::common::section(self.0.plan(), section);
         self.0.run(range, 1);
         self
     }

@@ -1,14 +1,26 @@
-//! Twins of `linear.wgsl`, `transpose.wgsl`, `linear_grad_input.wgsl`, `linear_grad_weight.wgsl` and
-//! `bias_grad.wgsl`: a linear layer forward and its three gradients.
+//! A linear layer forward and its three gradients.
 
-use super::args::Args;
-use super::matmul::{Finish, Shape, Start, matmul};
-use super::real::Real;
-use crate::engine::kernels::{BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
+use super::{Part, Work, area, kernel, line, product, tiles};
+use crate::engine::cpu::matmul::{Finish, Shape, Start, matmul};
+use crate::engine::cpu::{Args, Real};
 use rayon::prelude::*;
 
+kernel! {
+    /// Linear layer forward: y = x·W + b, then ReLU and dropout if asked for.
+    pub Linear "linear" [Part::Product]
+    { rows, inputs_pitch, outputs_pitch, x_row, y_row, weight, bias, relu, dropout }
+    (x: Vec4 Read, weights: Vec4 Read, multiplier: Vec4 Read, y: Vec4 Write)
+    grid |p| tiles(p.outputs_pitch, p.rows);
+    work |p| Work {
+        flops: 2 * product(&[p.rows, p.inputs_pitch, p.outputs_pitch]),
+        numbers: product(&[p.rows, p.inputs_pitch + p.outputs_pitch * (1 + p.dropout)])
+            + product(&[p.inputs_pitch, p.outputs_pitch]),
+    };
+    twin linear;
+}
+
 #[inline(always)]
-pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
+fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
     let (x, weights, multiplier) = (args.reals(), args.reals(), args.reals());
     let y = args.reals_mut();
     let (inputs, outputs) = (p.inputs_pitch as usize, p.outputs_pitch as usize);
@@ -26,6 +38,19 @@ pub fn linear<T: Real>(p: &Linear, mut args: Args<T>) {
     );
 }
 
+kernel! {
+    /// A layer's weight the other way round, for the way back to its input.
+    pub Transpose "transpose" []
+    { inputs_pitch, outputs_pitch, weight }
+    (weights: Vec4 Read, transposed: Vec4 Write)
+    grid |p| area(p.outputs_pitch / 4, p.inputs_pitch / 4);
+    work |p| {
+        let grid = area(p.outputs_pitch / 4, p.inputs_pitch / 4);
+        Work::of_numbers(grid, 2 * product(&[p.inputs_pitch, p.outputs_pitch]))
+    };
+    twin transpose;
+}
+
 /// Outputs that are transposed at a time: a cache line of what is read.
 const BAND: usize = 16;
 /// Numbers that are worth a task.
@@ -35,7 +60,7 @@ const SIDE: usize = 4;
 
 /// In squares of four a side, which take a few shuffles each.
 #[inline(always)]
-pub fn transpose<T: Real>(p: &Transpose, mut args: Args<T>) {
+fn transpose<T: Real>(p: &Transpose, mut args: Args<T>) {
     let (weights, transposed) = (args.reals(), args.reals_mut());
     let (inputs, outputs) = (p.inputs_pitch as usize, p.outputs_pitch as usize);
     let from = &weights[p.weight as usize..][..inputs * outputs];
@@ -57,8 +82,22 @@ pub fn transpose<T: Real>(p: &Transpose, mut args: Args<T>) {
     });
 }
 
+kernel! {
+    /// Linear layer backward to its input: dx = dy·Wᵀ, through the ReLU and dropout before it.
+    pub LinearGradInput "linear_grad_input" [Part::Product]
+    { rows, inputs_pitch, outputs_pitch, dy_row, dx_row, hidden_row, weight, gate, dropout }
+    (dy: Vec4 Read, transposed: Vec4 Read, hidden: Vec4 Read, multiplier: Vec4 Read, dx: Vec4 Write)
+    grid |p| tiles(p.inputs_pitch, p.rows);
+    work |p| Work {
+        flops: 2 * product(&[p.rows, p.inputs_pitch, p.outputs_pitch]),
+        numbers: product(&[p.rows, p.outputs_pitch + p.inputs_pitch * (1 + p.gate + p.dropout)])
+            + product(&[p.inputs_pitch, p.outputs_pitch]),
+    };
+    twin linear_grad_input;
+}
+
 #[inline(always)]
-pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
+fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
     let (dy, transposed, hidden) = (args.reals(), args.reals(), args.reals());
     let (multiplier, dx) = (args.reals(), args.reals_mut());
     let (inputs, outputs) = (p.inputs_pitch as usize, p.outputs_pitch as usize);
@@ -76,8 +115,22 @@ pub fn linear_grad_input<T: Real>(p: &LinearGradInput, mut args: Args<T>) {
     );
 }
 
+kernel! {
+    /// Linear layer backward to its weights: dW = xᵀ·dy / divisor.
+    pub LinearGradWeight "linear_grad_weight" [Part::Outer]
+    { rows, inputs_pitch, outputs_pitch, weight, accumulate, divisor }
+    (x: Vec4 Read, dy: Vec4 Read, grad: Vec4 Write)
+    grid |p| tiles(p.outputs_pitch, p.inputs_pitch);
+    work |p| Work {
+        flops: 2 * product(&[p.rows, p.inputs_pitch, p.outputs_pitch]),
+        numbers: product(&[p.rows, p.inputs_pitch + p.outputs_pitch])
+            + product(&[p.inputs_pitch, p.outputs_pitch]),
+    };
+    twin linear_grad_weight;
+}
+
 #[inline(always)]
-pub fn linear_grad_weight<T: Real>(p: &LinearGradWeight, mut args: Args<T>) {
+fn linear_grad_weight<T: Real>(p: &LinearGradWeight, mut args: Args<T>) {
     let (x, dy, grad) = (args.reals(), args.reals(), args.reals_mut());
     let (inputs, outputs) = (p.inputs_pitch as usize, p.outputs_pitch as usize);
     let rows = p.rows as usize;
@@ -91,8 +144,18 @@ pub fn linear_grad_weight<T: Real>(p: &LinearGradWeight, mut args: Args<T>) {
     );
 }
 
+kernel! {
+    /// Linear layer backward to its bias: the column sums of dy / divisor.
+    pub BiasGrad "bias_grad" []
+    { rows, pitch, bias, accumulate, divisor }
+    (dy: F32 Read, grad: F32 Write)
+    grid |p| line(p.pitch, 64);
+    work |p| Work { flops: product(&[p.rows, p.pitch]), numbers: product(&[p.rows + 1, p.pitch]) };
+    twin bias_grad;
+}
+
 #[inline(always)]
-pub fn bias_grad<T: Real>(p: &BiasGrad, mut args: Args<T>) {
+fn bias_grad<T: Real>(p: &BiasGrad, mut args: Args<T>) {
     let (dy, grad) = (args.reals(), args.reals_mut());
     let pitch = p.pitch as usize;
     let grad = &mut grad[p.bias as usize..][..pitch];

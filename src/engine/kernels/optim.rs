@@ -1,11 +1,41 @@
-//! Twins of `adam.wgsl`, `average.wgsl` and `advance.wgsl`.
+//! Adam, the moving average of weights, and the clock.
 
-use super::args::Args;
-use super::instructions;
-use super::real::Real;
-use crate::engine::kernels::{Adam, Advance, Average};
-use crate::engine::state::{advance, clock, hyper};
+use super::words::{clock, settings};
+use super::{MATH, Part, Work, kernel, line, product};
+use crate::engine::cpu::{Args, Real, instructions};
 use rayon::prelude::*;
+
+kernel! {
+    /// Adam, with the micro-batches' gradients added up; notes a gradient that is not finite.
+    pub Adam "adam" [MATH, Part::Words(&clock::WORDS), Part::Words(&settings::WORDS)]
+    { len, lanes, rate, power }
+    (values: F32 Write, mean: F32 Write, variance: F32 Write, grad: F32 Read, settings: F32 Read,
+     powers: F32 Read, clock: U32 Read, status: Atomic Write)
+    grid |p| line(p.len, 64);
+    work |p| Work { flops: 16 * product(&[p.len]), numbers: product(&[p.len, 6 + p.lanes]) };
+    twin adam;
+}
+
+kernel! {
+    /// The exponential moving average of weights, which evaluation uses.
+    pub Average "average" [Part::Words(&settings::WORDS)]
+    { len }
+    (values: F32 Read, average: F32 Write, settings: F32 Read)
+    grid |p| line(p.len, 64);
+    work |p| Work { flops: 3 * product(&[p.len]), numbers: 3 * product(&[p.len]) };
+    twin average;
+}
+
+kernel! {
+    /// Moves the clock on: the next step and batch, the powers of Adam's decays of some optimiser groups (a bit for
+    /// each), or the next evaluation chunk.
+    pub Advance "advance" [Part::Words(&clock::WORDS), Part::Words(&settings::WORDS)]
+    { slots, chunk, batches }
+    (clock: U32 Write, powers: F32 Write, settings: F32 Read)
+    grid |_p| [1, 1, 1];
+    work |_p| Work::of_threads([1, 1, 1]);
+    twin advance;
+}
 
 /// Values a task updates: enough to be worth a task.
 const CHUNK: usize = 1 << 14;
@@ -15,16 +45,16 @@ const FEW: usize = 4;
 const BLOCK: usize = 512;
 
 #[inline(always)]
-pub fn adam<T: Real>(p: &Adam, mut args: Args<T>) {
+fn adam<T: Real>(p: &Adam, mut args: Args<T>) {
     let (values, mean, variance) = (args.reals_mut(), args.reals_mut(), args.reals_mut());
-    let (grad, hyper, powers) = (args.reals(), args.reals(), args.reals());
+    let (grad, settings, powers) = (args.reals(), args.reals(), args.reals());
     let (clock, status) = (args.words(), args.words_mut());
     let len = p.len as usize;
-    let (beta1, beta2) = (hyper[hyper::BETA1], hyper[hyper::BETA2]);
-    let (rate, epsilon) = (hyper[p.rate as usize], hyper[hyper::EPSILON]);
+    let (beta1, beta2) = (settings[settings::BETA1], settings[settings::BETA2]);
+    let (rate, epsilon) = (settings[p.rate as usize], settings[settings::EPSILON]);
     let m_scale = T::ONE / (T::ONE - powers[p.power as usize] * beta1);
     let v_scale = T::ONE / (T::ONE - powers[p.power as usize + 1] * beta2);
-    let settings = Settings { beta1, beta2, rate, epsilon, m_scale, v_scale };
+    let update = Settings { beta1, beta2, rate, epsilon, m_scale, v_scale };
     let arch = instructions::best();
     let finite = values[..len]
         .par_chunks_mut(CHUNK)
@@ -32,8 +62,8 @@ pub fn adam<T: Real>(p: &Adam, mut args: Args<T>) {
         .zip(variance[..len].par_chunks_mut(CHUNK))
         .enumerate()
         .map(|(chunk, ((values, mean), variance))| {
-            let grad = Lanes { all: grad, len, lanes: p.lanes as usize, at: chunk * CHUNK };
-            arch.dispatch(Update { values, mean, variance, grad, settings })
+            let grad = Gradients { all: grad, len, lanes: p.lanes as usize, at: chunk * CHUNK };
+            arch.dispatch(Update { values, mean, variance, grad, settings: update })
         })
         .reduce(|| true, |a, b| a && b);
     if !finite {
@@ -53,7 +83,7 @@ struct Settings<T> {
 
 /// The lanes' gradients, one after the other, from an element on.
 #[derive(Clone, Copy)]
-struct Lanes<'a, T> {
+struct Gradients<'a, T> {
     all: &'a [T],
     len: usize,
     lanes: usize,
@@ -65,7 +95,7 @@ struct Update<'a, T> {
     values: &'a mut [T],
     mean: &'a mut [T],
     variance: &'a mut [T],
-    grad: Lanes<'a, T>,
+    grad: Gradients<'a, T>,
     settings: Settings<T>,
 }
 
@@ -104,9 +134,9 @@ impl<T: Real> pulp::WithSimd for Update<'_, T> {
 }
 
 #[inline(always)]
-pub fn average<T: Real>(p: &Average, mut args: Args<T>) {
-    let (values, average, hyper) = (args.reals(), args.reals_mut(), args.reals());
-    let share = hyper[hyper::AVERAGE];
+fn average<T: Real>(p: &Average, mut args: Args<T>) {
+    let (values, average, settings) = (args.reals(), args.reals_mut(), args.reals());
+    let share = settings[settings::AVERAGE];
     let len = p.len as usize;
     let parts = average[..len].par_chunks_mut(CHUNK).zip(values[..len].par_chunks(CHUNK));
     parts.with_min_len(FEW).for_each(|(average, values)| {
@@ -117,9 +147,9 @@ pub fn average<T: Real>(p: &Average, mut args: Args<T>) {
 }
 
 #[inline(always)]
-pub fn advance<T: Real>(p: &Advance, mut args: Args<T>) {
-    let (clock, powers, hyper) = (args.words_mut(), args.reals_mut(), args.reals());
-    if p.what & (advance::POLICY | advance::PREDICTOR) != 0 {
+fn advance<T: Real>(p: &Advance, mut args: Args<T>) {
+    let (clock, powers, settings) = (args.words_mut(), args.reals_mut(), args.reals());
+    if p.slots != 0 {
         clock[clock::STEP] += 1;
         clock[clock::BATCH] += 1;
         if clock[clock::BATCH] == p.batches {
@@ -127,13 +157,13 @@ pub fn advance<T: Real>(p: &Advance, mut args: Args<T>) {
             clock[clock::EPOCH] += 1;
         }
     }
-    for (bit, at) in [(advance::POLICY, 0), (advance::PREDICTOR, 2)] {
-        if p.what & bit != 0 {
-            powers[at] *= hyper[hyper::BETA1];
-            powers[at + 1] *= hyper[hyper::BETA2];
+    for (slot, powers) in powers.chunks_exact_mut(2).enumerate() {
+        if p.slots >> slot & 1 != 0 {
+            powers[0] *= settings[settings::BETA1];
+            powers[1] *= settings[settings::BETA2];
         }
     }
-    if p.what & advance::CHUNK != 0 {
+    if p.chunk != 0 {
         clock[clock::CHUNK] += 1;
     }
 }

@@ -2,24 +2,6 @@
 //   M_k = s_k ∂ℓ_k/∂m        M_t = (1 − r̃_t) ⊙ M_{t+1} + s_t q_t ∂ℓ_t/∂m + D_t
 // ∂ℓ/∂m comes multiplied by the predictor's weight of the tape row (loss.wgsl), which is divided out;
 // with D_t the policy's gradient through its input (as mask_grad.wgsl). In place.
-struct Params {
-    rows: u32,
-    step: u32,
-    steps: u32,
-    columns: u32,
-    features: u32,
-    x_pitch: u32,
-    input_pitch: u32,
-    pitch: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> groups: array<u32>;
-@group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read> grad_input: array<f32>;
-@group(0) @binding(4) var<storage, read> relax: array<f32>;
-@group(0) @binding(5) var<storage, read> scalars: array<f32>;
-@group(0) @binding(6) var<storage, read> loss_mask_grad: array<f32>;
-@group(0) @binding(7) var<storage, read_write> mask_grad: array<f32>;
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -42,6 +24,6 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         total += grad_input[row * p.input_pitch + column] * x[row * p.x_pitch + column];
     }
     let halt = scalars[tape_row * SCALARS + HALT];
-    let r = relax[chance_at(tape_row, p.pitch) + feature];
+    let r = masks[chance_at(tape_row, p.pitch) + feature];
     mask_grad[at] = flush((1.0 - r) * mask_grad[at] + survival * halt * from_loss + total);
 }

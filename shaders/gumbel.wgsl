@@ -1,15 +1,5 @@
 // Fills the noise tape with Gumbel(0, 1) numbers: ε = −ln E with E = −ln v exponential for a
 // uniform v. `ln_pos` keeps its relative accuracy for v next to 1, which is the upper tail of ε.
-struct Params {
-    rows: u32,
-    steps: u32,
-    actions: u32,
-    pitch: u32,
-    first: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> clock: array<u32>;
-@group(0) @binding(2) var<storage, read_write> gumbel: array<f32>;
 
 fn gumbel_of(bits: u32) -> f32 {
     return -ln_pos(-ln_pos(unit(bits)));

@@ -1,8 +1,25 @@
 //! Random bits as a pure function of what they are for, the same on both engines: the host's twin
 //! of `shaders/lib/random.wgsl`.
 
-use super::state::stream;
 use pulp::Simd;
+
+/// One number for each use of randomness. Methods number their own uses besides.
+pub mod stream {
+    /// Gumbel noise.
+    pub const GUMBEL: u32 = 1;
+    /// Dropout of the first hidden layer; of the next one, one more.
+    pub const DROPOUT: u32 = 2;
+    /// Masks that are drawn feature by feature.
+    pub const MASK: u32 = 4;
+    /// The order of the data.
+    pub const SHUFFLE: u32 = 5;
+    /// Initial weights (on the host).
+    pub const INIT: u32 = 6;
+    /// Synthetic data (on the host).
+    pub const DATA: u32 = 7;
+    /// Noise on the rows.
+    pub const INPUT_NOISE: u32 = 9;
+}
 
 /// Each round's rotations, over and over.
 const ROTATIONS: [[u32; 2]; 8] =
@@ -35,14 +52,14 @@ pub fn threefry(key: [u32; 4], counter: [u32; 4]) -> [u32; 4] {
     x
 }
 
-/// How many blocks [`threefry_lanes`] makes at a time: what the widest vectors hold.
-pub const LANES: usize = 16;
+/// How many blocks [`threefry_blocks`] makes at a time: what the widest vectors hold.
+pub const BLOCKS: usize = 16;
 
 /// [`threefry`] on many counters (instance, t, block) at once, word by word.
 #[inline(always)]
-pub fn threefry_lanes<S: Simd>(simd: S, key: [u32; 4], counters: [[u32; LANES]; 3]) -> [[u32; LANES]; 4] {
-    let mut bits = [[0; LANES]; 4];
-    for at in (0..LANES).step_by(S::U32_LANES) {
+pub fn threefry_blocks<S: Simd>(simd: S, key: [u32; 4], counters: [[u32; BLOCKS]; 3]) -> [[u32; BLOCKS]; 4] {
+    let mut bits = [[0; BLOCKS]; 4];
+    for at in (0..BLOCKS).step_by(S::U32_LANES) {
         let mut x = [simd.splat_u32s(0); 4];
         for (x, words) in x.iter_mut().zip(&counters) {
             *x = simd.partial_load_u32s(&words[at..][..S::U32_LANES]);
@@ -110,10 +127,10 @@ impl Source {
         Self { key: [seed as u32, (seed >> 32) as u32, stream, step] }
     }
 
-    /// Many blocks at once: see [`threefry_lanes`].
+    /// Many blocks at once: see [`threefry_blocks`].
     #[inline(always)]
-    pub fn lanes<S: Simd>(&self, simd: S, counters: [[u32; LANES]; 3]) -> [[u32; LANES]; 4] {
-        threefry_lanes(simd, self.key, counters)
+    pub fn blocks<S: Simd>(&self, simd: S, counters: [[u32; BLOCKS]; 3]) -> [[u32; BLOCKS]; 4] {
+        threefry_blocks(simd, self.key, counters)
     }
 
     /// 128 bits for a block of an instance's step t.
@@ -187,18 +204,18 @@ mod tests {
 
         fn with_simd<S: Simd>(self, simd: S) {
             let source = Source::new(0x1234_5678_9abc_def0, 3, 77);
-            let counters: [[u32; LANES]; 3] =
+            let counters: [[u32; BLOCKS]; 3] =
                 std::array::from_fn(|word| std::array::from_fn(|lane| (lane * 31 + word * 1_000_003) as u32));
-            let all = source.lanes(simd, counters);
-            for lane in 0..LANES {
-                let one = source.bits(counters[0][lane], counters[1][lane], counters[2][lane]);
-                assert_eq!(one, std::array::from_fn(|word| all[word][lane]));
+            let all = source.blocks(simd, counters);
+            for block in 0..BLOCKS {
+                let one = source.bits(counters[0][block], counters[1][block], counters[2][block]);
+                assert_eq!(one, std::array::from_fn(|word| all[word][block]));
             }
         }
     }
 
     #[test]
-    fn lanes_are_the_same_bits_as_single_blocks() {
+    fn many_blocks_are_the_same_bits_as_single_blocks() {
         pulp::Arch::new().dispatch(LanesAgainstBlocks);
         pulp::WithSimd::with_simd(LanesAgainstBlocks, pulp::Scalar::new());
     }

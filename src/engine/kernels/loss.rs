@@ -1,14 +1,26 @@
-//! Twin of `loss.wgsl`.
+//! Cross-entropy and its gradient.
 
-use super::args::Args;
-use super::real::Real;
-use crate::engine::kernels::Loss;
-use crate::engine::state::{NO_LABEL, losses, scalars};
+use super::words::{MARKS, NO_LABEL, losses};
+use super::{MATH, Part, Work, kernel, line, product};
+use crate::engine::cpu::{Args, Real};
+
+kernel! {
+    /// Weighted cross-entropy of each row; the logits become the loss's unit gradient.
+    pub Loss "loss" [MATH, Part::Words(&losses::WORDS), Part::Words(&MARKS)]
+    { rows, batch, classes, pitch, weights, weight_stride, weight_word }
+    (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write, row_weights: F32 Read)
+    grid |p| line(p.rows, 64);
+    work |p| Work::of_numbers(
+        line(p.rows, 64),
+        product(&[p.rows, 2 * p.pitch + p.weight_stride + losses::LEN as u32]),
+    );
+    twin loss;
+}
 
 #[inline(always)]
-pub fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
+fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
     let (logits, y, costs, out) = (args.reals_mut(), args.words(), args.reals(), args.reals_mut());
-    let tape = args.reals();
+    let row_weights = args.reals();
     let (classes, pitch) = (p.classes as usize, p.pitch as usize);
     for row in 0..p.rows as usize {
         let label = y[row % p.batch as usize];
@@ -32,8 +44,8 @@ pub fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
             weight = costs[(p.weights + label) as usize];
             loss = weight * (mass.ln() + top - logit);
         }
-        if p.weighted != 0 {
-            weight *= tape[row * scalars::LEN + scalars::WEIGHT];
+        if p.weight_stride != 0 {
+            weight *= row_weights[(row as u32 * p.weight_stride + p.weight_word) as usize];
         }
         for (class, logit) in logits.iter_mut().enumerate() {
             let hit = if class as u32 == label { T::ONE } else { T::ZERO };

@@ -1,24 +1,73 @@
-//! Twins of `blur.wgsl`, `noise.wgsl`, `dropout.wgsl`, `random_mask.wgsl` and `part_mask.wgsl`.
+//! What is drawn at random: noise, dropout and masks.
 
-use super::args::Args;
-use super::real::Real;
-use crate::engine::kernels::{Blur, Dropout, Noise, PartMask, RandomMask};
-use crate::engine::random::{LANES, Source};
-use crate::engine::state::{NEVER, clock, hyper, scalars, stream};
+use super::words::{STREAMS, Words, clock, settings};
+use super::{MATH, Part, RANDOM, Work, area, kernel, product};
+use crate::engine::cpu::{Args, Real};
+use crate::random::{BLOCKS, Source, stream};
 use pulp::Simd;
 
-fn source(clock: &[u32], stream: u32) -> Source {
-    Source::new(clock::seed(clock), stream, clock[clock::STEP])
+/// Operations of a Gumbel number: its bits and two logarithms.
+const OF_A_GUMBEL: u64 = 64;
+
+kernel! {
+    /// Adds noise to the batch's rows.
+    pub InputNoise "input_noise"
+    [Part::Words(&clock::WORDS), Part::Words(&STREAMS), Part::Words(&settings::WORDS), RANDOM]
+    { rows, columns, pitch, first }
+    (clock: U32 Read, spread: F32 Read, settings: F32 Read, x: F32 Write)
+    grid |p| area(p.columns.div_ceil(4), p.rows);
+    work |p| Work::of_numbers(area(p.columns.div_ceil(4), p.rows), 2 * product(&[p.rows, p.columns]));
+    twin input_noise;
+}
+
+kernel! {
+    /// Fills the noise tape with Gumbel(0, 1) numbers.
+    pub Gumbel "gumbel" [Part::Words(&clock::WORDS), Part::Words(&STREAMS), MATH, RANDOM]
+    { rows, steps, actions, pitch, first }
+    (clock: U32 Read, gumbel: F32 Write)
+    grid |p| area(p.pitch / 4, p.rows * p.steps);
+    work |p| {
+        let numbers = product(&[p.rows, p.steps, p.pitch]);
+        Work { flops: OF_A_GUMBEL * numbers, numbers }
+    };
+    twin simd gumbel;
+}
+
+kernel! {
+    /// Fills a layer's dropout multipliers.
+    pub Dropout "dropout" [Part::Words(&clock::WORDS), Part::Words(&STREAMS), RANDOM]
+    { rows, steps, pitch, first, threshold, stream }
+    (clock: U32 Read, multiplier: F32 Write)
+    grid |p| area(p.pitch.div_ceil(8), p.rows * p.steps);
+    work |p| Work::of_numbers(
+        area(p.pitch.div_ceil(8), p.rows * p.steps),
+        product(&[p.rows, p.steps, p.pitch]),
+    );
+    twin simd dropout;
+}
+
+kernel! {
+    /// Draws masks, each feature seen with probability one half; or sees everything.
+    pub RandomMask "random_mask" [Part::Words(&clock::WORDS), Part::Words(&STREAMS), RANDOM]
+    { rows, features, mask_stride, first, all }
+    (clock: U32 Read, masks: F32 Write)
+    grid |p| area(p.features.div_ceil(32), p.rows);
+    work |p| Work::of_threads(area(p.features.div_ceil(32), p.rows));
+    twin random_mask;
+}
+
+pub(crate) fn source(clock: &[u32], stream: u32) -> Source {
+    Source::new(Words::seed(clock), stream, clock[clock::STEP])
 }
 
 #[inline(always)]
-pub fn blur<T: Real>(p: &Blur, mut args: Args<T>) {
-    let (clock, spread, hyper, x) = (args.words(), args.reals(), args.reals(), args.reals_mut());
-    let source = source(clock, stream::BLUR);
+fn input_noise<T: Real>(p: &InputNoise, mut args: Args<T>) {
+    let (clock, spread, settings, x) = (args.words(), args.reals(), args.reals(), args.reals_mut());
+    let source = source(clock, stream::INPUT_NOISE);
     let (columns, pitch) = (p.columns as usize, p.pitch as usize);
-    let unit = hyper[hyper::BLUR] / T::of(147.80);
+    let unit = settings[settings::INPUT_NOISE] / T::of(147.80);
     for row in 0..p.rows as usize {
-        let instance = (p.first + row as u32) / clock[clock::TWINS].max(1);
+        let instance = (p.first + row as u32) / clock[clock::COPIES].max(1);
         let x = &mut x[row * pitch..][..columns];
         for (block, (x, spread)) in x.chunks_mut(4).zip(spread.chunks(4)).enumerate() {
             let bits = source.bits(instance, 0, block as u32);
@@ -32,23 +81,23 @@ pub fn blur<T: Real>(p: &Blur, mut args: Args<T>) {
 
 /// Sixteen blocks at a time, counted through all rows of the tape.
 #[inline(always)]
-pub fn noise<T: Real, S: Simd>(simd: S, p: &Noise, mut args: Args<T>) {
+fn gumbel<T: Real, S: Simd>(simd: S, p: &Gumbel, mut args: Args<T>) {
     let (clock, gumbel) = (args.words(), args.reals_mut());
     let source = source(clock, stream::GUMBEL);
     let (pitch, actions) = (p.pitch as usize, p.actions as usize);
     let blocks = pitch / 4;
-    if blocks >= LANES {
-        wide_noise(simd, p, source, gumbel);
+    if blocks >= BLOCKS {
+        wide_gumbel(simd, p, source, gumbel);
         return;
     }
     let total = (p.rows * p.steps) as usize * blocks;
     // Of the next block: its instance's place in the micro-batch, its step, itself, and where its first number goes.
     let ([mut row, mut t, mut block], mut at) = ([0; 3], 0);
-    for start in (0..total).step_by(LANES) {
-        let (mut counters, mut place) = ([[0; LANES]; 3], [0; LANES]);
-        for lane in 0..LANES {
-            (counters[0][lane], counters[1][lane], counters[2][lane]) = (p.first + row, t, block);
-            place[lane] = at + block as usize;
+    for start in (0..total).step_by(BLOCKS) {
+        let (mut counters, mut place) = ([[0; BLOCKS]; 3], [0; BLOCKS]);
+        for at_once in 0..BLOCKS {
+            (counters[0][at_once], counters[1][at_once], counters[2][at_once]) = (p.first + row, t, block);
+            place[at_once] = at + block as usize;
             block += 1;
             if block as usize == blocks {
                 (row, block, at) = (row + 1, 0, at + pitch);
@@ -57,7 +106,7 @@ pub fn noise<T: Real, S: Simd>(simd: S, p: &Noise, mut args: Args<T>) {
                 (row, t) = (0, t + 1);
             }
         }
-        let bits = source.lanes(simd, counters);
+        let bits = source.blocks(simd, counters);
         for (word, bits) in bits.iter().enumerate() {
             for (&at, value) in place.iter().zip(gumbels::<T>(bits)).take(total - start) {
                 gumbel[at + word * blocks] = value;
@@ -71,12 +120,12 @@ pub fn noise<T: Real, S: Simd>(simd: S, p: &Noise, mut args: Args<T>) {
 
 /// The same, where a row has enough blocks of its own.
 #[inline(always)]
-fn wide_noise<T: Real, S: Simd>(simd: S, p: &Noise, source: Source, gumbel: &mut [T]) {
+fn wide_gumbel<T: Real, S: Simd>(simd: S, p: &Gumbel, source: Source, gumbel: &mut [T]) {
     let (pitch, actions) = (p.pitch as usize, p.actions as usize);
     let blocks = pitch / 4;
     for tape_row in 0..(p.rows * p.steps) as usize {
         let (t, instance) = (tape_row as u32 / p.rows, p.first + tape_row as u32 % p.rows);
-        for start in (0..blocks).step_by(LANES) {
+        for start in (0..blocks).step_by(BLOCKS) {
             let bits = bits_from(simd, source, [instance, t, start as u32]);
             for (word, bits) in bits.iter().enumerate() {
                 put(&mut gumbel[tape_row * pitch + word * blocks..][start..blocks], gumbels(bits));
@@ -86,17 +135,17 @@ fn wide_noise<T: Real, S: Simd>(simd: S, p: &Noise, source: Source, gumbel: &mut
     }
 }
 
-/// Bits of an instance at a step, for as many blocks as there are lanes, from one on.
+/// Bits of an instance at a step, for sixteen blocks, from one on.
 #[inline(always)]
-fn bits_from<S: Simd>(simd: S, source: Source, [instance, t, start]: [u32; 3]) -> [[u32; LANES]; 4] {
-    let mut block = [0; LANES];
+fn bits_from<S: Simd>(simd: S, source: Source, [instance, t, start]: [u32; 3]) -> [[u32; BLOCKS]; 4] {
+    let mut block = [0; BLOCKS];
     block.iter_mut().zip(start..).for_each(|(block, index)| *block = index);
-    source.lanes(simd, [[instance; LANES], [t; LANES], block])
+    source.blocks(simd, [[instance; BLOCKS], [t; BLOCKS], block])
 }
 
 /// Writes as many as there is room for.
 #[inline(always)]
-fn put<T: Copy>(to: &mut [T], values: [T; LANES]) {
+fn put<T: Copy>(to: &mut [T], values: [T; BLOCKS]) {
     match to.first_chunk_mut() {
         Some(to) => *to = values,
         None => to.copy_from_slice(&values[..to.len()]),
@@ -105,22 +154,22 @@ fn put<T: Copy>(to: &mut [T], values: [T; LANES]) {
 
 /// Gumbel(0, 1) from random bits.
 #[inline(always)]
-fn gumbels<T: Real>(bits: &[u32; LANES]) -> [T; LANES] {
-    let mut values = [T::ZERO; LANES];
+fn gumbels<T: Real>(bits: &[u32; BLOCKS]) -> [T; BLOCKS] {
+    let mut values = [T::ZERO; BLOCKS];
     for (value, &bits) in values.iter_mut().zip(bits) {
         *value = -(-unit_real::<T>(bits).ln()).ln();
     }
     values
 }
 
-/// [`unit`](crate::engine::random::unit) in the engine's precision, in which it is exact.
+/// [`unit`](crate::random::unit) in the engine's precision, in which it is exact.
 #[inline(always)]
 fn unit_real<T: Real>(bits: u32) -> T {
     (T::count(bits >> 9) + T::of(0.5)) * T::of(1.0 / 8_388_608.0)
 }
 
 #[inline(always)]
-pub fn dropout<T: Real, S: Simd>(simd: S, p: &Dropout, mut args: Args<T>) {
+fn dropout<T: Real, S: Simd>(simd: S, p: &Dropout, mut args: Args<T>) {
     let (clock, multiplier) = (args.words(), args.reals_mut());
     let source = source(clock, p.stream);
     let pitch = p.pitch as usize;
@@ -128,14 +177,14 @@ pub fn dropout<T: Real, S: Simd>(simd: S, p: &Dropout, mut args: Args<T>) {
     let keep = T::of(65536.0) / T::count(65536 - p.threshold);
     for tape_row in 0..(p.rows * p.steps) as usize {
         let (t, instance) = (tape_row as u32 / p.rows, p.first + tape_row as u32 % p.rows);
-        for start in (0..blocks).step_by(LANES) {
+        for start in (0..blocks).step_by(BLOCKS) {
             let bits = bits_from(simd, source, [instance, t, start as u32]);
             for draw in 0..8 {
                 let len = blocks.min(pitch.saturating_sub(draw * blocks));
                 if start >= len {
                     continue;
                 }
-                let (shift, mut values) = (16 * (draw % 2), [T::ZERO; LANES]);
+                let (shift, mut values) = (16 * (draw % 2), [T::ZERO; BLOCKS]);
                 for (value, bits) in values.iter_mut().zip(&bits[draw / 2]) {
                     *value = if bits >> shift & 0xffff >= p.threshold { keep } else { T::ZERO };
                 }
@@ -146,12 +195,11 @@ pub fn dropout<T: Real, S: Simd>(simd: S, p: &Dropout, mut args: Args<T>) {
 }
 
 #[inline(always)]
-pub fn random_mask<T: Real>(p: &RandomMask, mut args: Args<T>) {
-    let (clock, relax) = (args.words(), args.reals_mut());
+fn random_mask<T: Real>(p: &RandomMask, mut args: Args<T>) {
+    let (clock, masks) = (args.words(), args.reals_mut());
     let source = source(clock, stream::MASK);
-    let pitch = p.pitch as usize;
     for row in 0..p.rows as usize {
-        let mask = &mut relax[row * 2 * pitch..][..p.features as usize];
+        let mask = &mut masks[row * p.mask_stride as usize..][..p.features as usize];
         for (block, values) in mask.chunks_mut(128).enumerate() {
             let bits = source.bits(p.first + row as u32, 0, block as u32);
             for (i, value) in values.iter_mut().enumerate() {
@@ -159,31 +207,5 @@ pub fn random_mask<T: Real>(p: &RandomMask, mut args: Args<T>) {
                 *value = if seen { T::ONE } else { T::ZERO };
             }
         }
-    }
-}
-
-#[inline(always)]
-pub fn part_mask<T: Real>(p: &PartMask, mut args: Args<T>) {
-    let (clock, when, hyper) = (args.words(), args.words(), args.reals());
-    let (tape, relax) = (args.reals_mut(), args.reals_mut());
-    let source = source(clock, stream::PART);
-    let (rows, features, pitch) = (p.rows as usize, p.features as usize, p.pitch as usize);
-    for row in 0..rows {
-        let mut asked = T::ZERO;
-        for t in 1..=p.steps as usize {
-            asked += tape[(t * rows + row) * scalars::LEN + scalars::SURVIVAL];
-        }
-        let reach = T::of(2.0) * asked;
-        let mask = &mut relax[row * 2 * pitch..][..features];
-        let when = &when[row * features..][..features];
-        for (block, (values, when)) in mask.chunks_mut(128).zip(when.chunks(128)).enumerate() {
-            let bits = source.bits(p.first + row as u32, 0, block as u32);
-            for (i, (value, &when)) in values.iter_mut().zip(when).enumerate() {
-                let kept = bits[i / 32] >> (i % 32) & 1 == 1;
-                let seen = when != NEVER && T::count(when) < reach && kept;
-                *value = if seen { T::ONE } else { T::ZERO };
-            }
-        }
-        tape[row * scalars::LEN + scalars::WEIGHT] = hyper[hyper::PARTS];
     }
 }

@@ -6,33 +6,14 @@
 //   the same (Gumbel noise), so this only takes the noise out of the stop: J is then its mean over it.
 //   hazard h, a run may be cut short at any step: q = h + (1 − h) q₀, g = (1 − h) g₀
 //   m̃' = m̃ + (1 − m̃) r̃           s' = s g        price = c_j, or Σ r̃ c when the rollout is soft
-//   predictor's weights: (1 − parts) (1 − focus + focus (k + 1) s q), with q = 1 at the end
+//   predictor's weights: (1 − submasks) (1 − focus + focus (k + 1) s q), with q = 1 at the end
 // Not `relaxed` (no step of the gradient goes through m̃ and r̃, and the stop is exact): m̃ and r̃ are not made.
 // Blocked logits are written back as BLOCKED, so that the backward pass sees what was blocked.
-struct Params {
-    rows: u32,
-    step: u32,
-    steps: u32,
-    features: u32,
-    logit_pitch: u32,
-    relax_pitch: u32,
-    soft: u32,
-    relaxed: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> logits: array<f32>;
-@group(0) @binding(2) var<storage, read> gumbel: array<f32>;
-@group(0) @binding(3) var<storage, read_write> when: array<u32>;
-@group(0) @binding(4) var<storage, read_write> relax: array<f32>;
-@group(0) @binding(5) var<storage, read_write> path: array<u32>;
-@group(0) @binding(6) var<storage, read_write> scalars: array<f32>;
-@group(0) @binding(7) var<storage, read> costs: array<f32>;
-@group(0) @binding(8) var<storage, read> hyper: array<f32>;
 
 // How much the predictor cares for a row where so much mass stops.
 fn weight_of(mass: f32) -> f32 {
-    let whole = 1.0 - hyper[PARTS];
-    return whole * (1.0 - hyper[FOCUS]) + whole * hyper[FOCUS] * f32(p.steps + 1u) * mass;
+    let whole = 1.0 - settings[SUBMASKS];
+    return whole * (1.0 - settings[FOCUS]) + whole * settings[FOCUS] * f32(p.steps + 1u) * mass;
 }
 
 @compute @workgroup_size(GROUP)
@@ -55,8 +36,8 @@ fn main(
     let features = min(p.features, arrayLength(&costs));
     let z_at = tape_row * p.logit_pitch;
     let seen_at = row * p.features;
-    let tau_hard = hyper[TAU_HARD];
-    let tau_soft = hyper[TAU_SOFT];
+    let tau_hard = settings[TAU_HARD];
+    let tau_soft = settings[TAU_SOFT];
 
     // Block, and find the largest z/τh and u.
     var top_z = Best(BLOCKED, NOBODY);
@@ -66,10 +47,10 @@ fn main(
         var blocked = false;
         if (!is_stop) {
             if (first) {
-                when[seen_at + i] = NEVER;
-                relax[soft_at(tape_row, p.relax_pitch) + i] = 0.0;
+                acquired_at[seen_at + i] = NEVER;
+                masks[soft_at(tape_row, p.mask_pitch) + i] = 0.0;
             } else {
-                blocked = when[seen_at + i] != NEVER;
+                blocked = acquired_at[seen_at + i] != NEVER;
             }
         }
         if (blocked) {
@@ -128,25 +109,25 @@ fn main(
         if (!blocked) {
             r = flush(exp_down((z + gumbel[z_at + i]) / tau_soft - top_u.value) / mass_r);
         }
-        let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
-        relax[chance_at(tape_row, p.relax_pitch) + i] = r;
-        relax[soft_at(next_row, p.relax_pitch) + i] = mask + (1.0 - mask) * r;
+        let mask = masks[soft_at(tape_row, p.mask_pitch) + i];
+        masks[chance_at(tape_row, p.mask_pitch) + i] = r;
+        masks[soft_at(next_row, p.mask_pitch) + i] = mask + (1.0 - mask) * r;
         price += r * costs[i];
     }
     entropy = sum_all(lane, entropy);
     price = sum_all(lane, price);
-    meet(); // `when` was read by all and is changed by one
+    meet(); // `acquired_at` was read by all and is changed by one
 
     if (lane == 0u) {
         var stop_mass = mass_stop;
         var features_mass = mass_features;
-        if (hyper[EXACT_STOP] == 0.0) {
+        if (settings[EXACT_STOP] == 0.0) {
             let u_stop = (logits[z_at + p.features] / tau_hard + gumbel[z_at + p.features]) / tau_soft;
             let top = max(u_stop, top_u.value);
             features_mass = exp_down(top_u.value - top) * mass_r;
             stop_mass = exp_down(u_stop - top);
         }
-        let hazard = hyper[HAZARD];
+        let hazard = settings[HAZARD];
         let mass = features_mass + stop_mass;
         let go = (1.0 - hazard) * (features_mass / mass);
         let halt = hazard + (1.0 - hazard) * (stop_mass / mass);
@@ -168,6 +149,6 @@ fn main(
         scalars[at + WEIGHT] = weight_of(survival * halt);
         scalars[next_row * SCALARS + WEIGHT] = weight_of(survival_next);
         path[tape_row] = chosen;
-        when[seen_at + chosen] = p.step;
+        acquired_at[seen_at + chosen] = p.step;
     }
 }

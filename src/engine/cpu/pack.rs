@@ -4,12 +4,12 @@
 //! sums and maxima ended up in memory, which cost `select` more than half of its time.
 
 use super::real::Real;
-use crate::engine::state::NEVER;
+use crate::engine::kernels::words::NEVER;
 use pulp::{MemMask, Simd};
 use std::ops::{Add, Mul, Sub};
 
 /// Some numbers of type `Real`, all treated alike.
-pub trait Lanes: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+pub trait Pack: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
     /// What they are.
     type Real: Real;
     /// The instructions they are worked on with.
@@ -28,7 +28,7 @@ pub trait Lanes: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = S
     /// Writes as many as there is room for.
     fn store(self, to: &mut [Self::Real]);
     /// Which of some features have not been acquired; those beyond the slice's end have.
-    fn open(set: Self::Set, when: &[u32]) -> Self::Mask;
+    fn open(set: Self::Set, acquired_at: &[u32]) -> Self::Mask;
     /// Where these are larger than others.
     fn above(self, other: Self) -> Self::Mask;
     /// These where the mask says so, others elsewhere.
@@ -49,11 +49,17 @@ pub trait Lanes: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = S
 
 /// Where the parts of a row of so many numbers start and end.
 #[inline(always)]
-pub fn parts<V: Lanes>(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+pub fn parts<V: Pack>(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..len).step_by(V::WIDTH).map(move |at| at..(at + V::WIDTH).min(len))
 }
 
-impl Lanes for f64 {
+/// Part of a row, with zeros beyond its end. (A closure would not always be inlined, and so not be vector code.)
+#[inline(always)]
+pub fn part_of<V: Pack>(set: V::Set, row: &[V::Real], part: &std::ops::Range<usize>) -> V {
+    V::load(set, &row[part.clone()], V::Real::ZERO)
+}
+
+impl Pack for f64 {
     type Real = f64;
     type Set = ();
     type Mask = bool;
@@ -152,7 +158,7 @@ pub fn first<S: Simd>(simd: S, len: usize) -> S::m32s {
 /// No vector has more numbers than this.
 const WIDEST: usize = 16;
 
-impl<S: Simd> Lanes for Vector<S> {
+impl<S: Simd> Pack for Vector<S> {
     type Real = f32;
     type Set = S;
     type Mask = S::m32s;
@@ -263,14 +269,14 @@ impl<S: Simd> Lanes for Vector<S> {
 #[derive(Clone, Copy)]
 pub struct Pair<V>(V, V);
 
-impl<V: Lanes> Pair<V> {
+impl<V: Pack> Pair<V> {
     #[inline(always)]
     fn each(self, other: Self, operation: impl Fn(V, V) -> V) -> Self {
         Self(operation(self.0, other.0), operation(self.1, other.1))
     }
 }
 
-impl<V: Lanes> Add for Pair<V> {
+impl<V: Pack> Add for Pair<V> {
     type Output = Self;
     #[inline(always)]
     fn add(self, other: Self) -> Self {
@@ -278,7 +284,7 @@ impl<V: Lanes> Add for Pair<V> {
     }
 }
 
-impl<V: Lanes> Sub for Pair<V> {
+impl<V: Pack> Sub for Pair<V> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
@@ -286,7 +292,7 @@ impl<V: Lanes> Sub for Pair<V> {
     }
 }
 
-impl<V: Lanes> Mul for Pair<V> {
+impl<V: Pack> Mul for Pair<V> {
     type Output = Self;
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
@@ -294,7 +300,7 @@ impl<V: Lanes> Mul for Pair<V> {
     }
 }
 
-impl<V: Lanes> Lanes for Pair<V> {
+impl<V: Pack> Pack for Pair<V> {
     type Real = V::Real;
     type Set = V::Set;
     type Mask = [V::Mask; 2];
@@ -381,7 +387,7 @@ mod tests {
 
     /// Every operation of a vector against the same on its numbers one by one, with rows of any length.
     #[inline(always)]
-    fn check<V: Lanes<Real = f32>>(set: V::Set) {
+    fn check<V: Pack<Real = f32>>(set: V::Set) {
         let numbers: Vec<f32> = (0..50).map(|i| (i as f32 - 30.0) * 1.7).collect();
         let other: Vec<f32> = (0..50).map(|i| ((i * 7) % 50) as f32 - 25.0).collect();
         let when: Vec<u32> = (0..50).map(|i| if i % 3 == 0 { NEVER } else { i }).collect();
@@ -455,7 +461,7 @@ mod tests {
     }
 
     #[inline(always)]
-    fn sums<V: Lanes<Real = f32>>(set: V::Set, row: &[f32]) -> [u32; 3] {
+    fn sums<V: Pack<Real = f32>>(set: V::Set, row: &[f32]) -> [u32; 3] {
         let (mut plain, mut exp, mut square) = (V::splat(set, 0.0), V::splat(set, 0.0), V::splat(set, 0.0));
         for part in parts::<V>(row.len()) {
             let x = V::load(set, &row[part], 0.0);

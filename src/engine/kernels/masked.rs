@@ -1,10 +1,56 @@
-//! Twins of `embed.wgsl`, `embed_suffix.wgsl` and `embed_grad.wgsl`: the first layer under hard
-//! masks as a running sum, and its gradient as a suffix sum. The maths is beside the shaders.
+//! The first layer under hard masks as a running sum, and its gradient as a suffix sum. The maths is beside the shaders.
 
-use super::args::Args;
-use super::real::Real;
+use super::{GROUPS, Work, area, kernel, product};
+use crate::engine::cpu::{Args, Real};
 use crate::engine::groups::Groups;
-use crate::engine::kernels::{Embed, EmbedGrad, EmbedSuffix};
+
+kernel! {
+    /// First layer under hard masks: a running sum of the acquired features' weight rows.
+    pub Embed "embed" [GROUPS]
+    { rows, first_step, steps, columns, features, hidden_pitch, x_pitch, weight, bias, dropout, tape }
+    (groups: U32 Read, x: F32 Read, path: U32 Read, weights: Vec4 Read, multiplier: Vec4 Read,
+     sum: Vec4 Write, hidden: Vec4 Write)
+    grid |p| area(p.hidden_pitch / 4, p.rows);
+    work |p| {
+        // Each step adds the rows of one feature: its columns and its mask; the activation, its multiplier; the sum once.
+        let width = p.columns.div_ceil(p.features.max(1));
+        let numbers = product(&[p.rows, p.steps, p.hidden_pitch]);
+        Work {
+            flops: 2 * u64::from(width + 1) * numbers,
+            numbers: u64::from(width + 2 + p.dropout) * numbers + 2 * product(&[p.rows, p.hidden_pitch]),
+        }
+    };
+    twin embed;
+}
+
+kernel! {
+    /// Suffix sums over the steps of the first layer's gradient, in place.
+    pub EmbedSuffix "embed_suffix" []
+    { rows, steps, pitch }
+    (grad_hidden: Vec4 Write)
+    grid |p| area(p.pitch / 4, p.rows);
+    work |p| {
+        let numbers = product(&[p.rows, p.steps, p.pitch]);
+        Work { flops: numbers, numbers: 2 * numbers }
+    };
+    twin embed_suffix;
+}
+
+kernel! {
+    /// First layer's weight gradient from the suffix sums: each acquired row gets its suffix.
+    pub EmbedGrad "embed_grad" [GROUPS]
+    { rows, steps, columns, features, hidden_pitch, x_pitch, weight, bias, accumulate, divisor }
+    (groups: U32 Read, x: F32 Read, acquired_at: U32 Read, suffix: Vec4 Read, grad: Vec4 Write)
+    grid |p| area(p.hidden_pitch / 4, p.columns + p.features + 1);
+    work |p| {
+        let inputs = p.columns + p.features + 1;
+        Work {
+            flops: 2 * product(&[inputs, p.rows, p.hidden_pitch]),
+            numbers: product(&[p.rows, p.steps, p.hidden_pitch]) + product(&[inputs, p.hidden_pitch]),
+        }
+    };
+    twin embed_grad;
+}
 
 #[inline(always)]
 fn add_scaled<T: Real>(to: &mut [T], scale: T, row: &[T]) {
@@ -21,7 +67,7 @@ fn add<T: Real>(to: &mut [T], row: &[T]) {
 }
 
 #[inline(always)]
-pub fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
+fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
     let (groups, x, path) = (args.words(), args.reals(), args.words());
     let (weights, multiplier) = (args.reals(), args.reals());
     let (sum, hidden) = (args.reals_mut(), args.reals_mut());
@@ -60,7 +106,7 @@ pub fn embed<T: Real>(p: &Embed, mut args: Args<T>) {
 }
 
 #[inline(always)]
-pub fn embed_suffix<T: Real>(p: &EmbedSuffix, mut args: Args<T>) {
+fn embed_suffix<T: Real>(p: &EmbedSuffix, mut args: Args<T>) {
     let grad_hidden = args.reals_mut();
     let block = p.rows as usize * p.pitch as usize;
     for t in (1..p.steps as usize).rev() {
@@ -70,8 +116,8 @@ pub fn embed_suffix<T: Real>(p: &EmbedSuffix, mut args: Args<T>) {
 }
 
 #[inline(always)]
-pub fn embed_grad<T: Real>(p: &EmbedGrad, mut args: Args<T>) {
-    let (groups, x, when) = (args.words(), args.reals(), args.words());
+fn embed_grad<T: Real>(p: &EmbedGrad, mut args: Args<T>) {
+    let (groups, x, acquired_at) = (args.words(), args.reals(), args.words());
     let (suffix, grad) = (args.reals(), args.reals_mut());
     let groups = Groups::new(groups, p.features, p.columns);
     let (rows, pitch) = (p.rows as usize, p.hidden_pitch as usize);
@@ -90,7 +136,9 @@ pub fn embed_grad<T: Real>(p: &EmbedGrad, mut args: Args<T>) {
             let to = weight + column as usize * pitch;
             add_scaled(&mut grad[to..][..pitch], scale * x[column as usize], all);
         }
-        for (feature, &step) in when[row * p.features as usize..][..p.features as usize].iter().enumerate() {
+        for (feature, &step) in
+            acquired_at[row * p.features as usize..][..p.features as usize].iter().enumerate()
+        {
             if step >= p.steps - 1 {
                 continue;
             }

@@ -1,16 +1,29 @@
-//! Twins of `select.wgsl`, `select_grad.wgsl` and `greedy.wgsl`. The maths is beside the shaders.
+//! One acquisition of the rollout, forward and backward. The maths is beside the shaders.
 
-use super::args::Args;
-use super::lanes::{Lanes, parts};
-use super::real::Real;
-use crate::engine::kernels::{Greedy, Select, SelectGrad};
-use crate::engine::state::{NEVER, hyper, losses, scalars};
+use super::{hyper, masks, scalars};
+use crate::engine::cpu::pack::{Pack, part_of, parts};
+use crate::engine::cpu::{Args, Real};
+use crate::engine::kernels::words::{MARKS, NEVER, losses};
+use crate::engine::kernels::{BEST, MATH, Part, Work, each, kernel, product};
 use std::ops::Range;
 
-/// Part of a row, with zeros beyond its end. (A closure would not always be inlined, and so not be vector code.)
-#[inline(always)]
-fn part_of<V: Lanes>(set: V::Set, row: &[V::Real], part: &Range<usize>) -> V {
-    V::load(set, &row[part.clone()], V::Real::ZERO)
+/// Words of a row that a step leaves behind.
+const ROW: u32 = (scalars::LEN + losses::LEN) as u32;
+
+kernel! {
+    /// One acquisition of the rollout: block, temper, perturb, choose; masks, survival, entropy.
+    pub Select "nmppg/select"
+    [MATH, BEST, Part::Team, Part::Words(&hyper::WORDS), Part::Words(&scalars::WORDS), Part::Words(&MARKS), masks::PART]
+    { rows, step, steps, features, logit_pitch, mask_pitch, soft, relaxed }
+    (logits: F32 Write, gumbel: F32 Read, acquired_at: U32 Write, masks: F32 Write, path: U32 Write,
+     scalars: F32 Write, costs: F32 Read, settings: F32 Read)
+    grid |p| each(p.rows);
+    // Logits twice, noise, acquired_at, m̃ twice and r̃.
+    work |p| Work::of_numbers(
+        each(p.rows),
+        product(&[p.rows, 4 * p.features + p.relaxed * 3 * p.features + ROW]),
+    );
+    twin rows select;
 }
 
 /// A softmax over what can be done.
@@ -26,7 +39,7 @@ impl<T: Real> Softmax<T> {
     /// H = −Σ p ln p with ln p = z − top − ln M is ln M − Σ e (z − top)/M: two terms that are not negative.
     /// Temperatures are given as their reciprocals here: a product is several times as fast as a quotient.
     #[inline(always)]
-    fn new<V: Lanes<Real = T>>(set: V::Set, z: &[T], cool_hard: T, top: T) -> Self {
+    fn new<V: Pack<Real = T>>(set: V::Set, z: &[T], cool_hard: T, top: T) -> Self {
         let (features, splat) = (z.len() - 1, |value| V::splat(set, value));
         let (mut mass, mut lean) = (splat(T::ZERO), splat(T::ZERO));
         for part in parts::<V>(features) {
@@ -46,7 +59,7 @@ impl<T: Real> Softmax<T> {
 
 /// From u to exp(u − top), and their sum.
 #[inline(always)]
-fn exp_below<V: Lanes>(set: V::Set, u: &mut [V::Real], top: V::Real) -> V::Real {
+fn exp_below<V: Pack>(set: V::Set, u: &mut [V::Real], top: V::Real) -> V::Real {
     let mut mass = V::splat(set, V::Real::ZERO);
     for part in parts::<V>(u.len()) {
         let e = (V::load(set, &u[part.clone()], V::Real::BLOCKED) - V::splat(set, top)).exp_down();
@@ -58,7 +71,7 @@ fn exp_below<V: Lanes>(set: V::Set, u: &mut [V::Real], top: V::Real) -> V::Real 
 
 /// From exp(u − top) to r̃, and m̃ one step on; gives Σ r̃ c.
 #[inline(always)]
-fn relax_mask<V: Lanes>(
+fn relax_mask<V: Pack>(
     set: V::Set,
     chance: &mut [V::Real],
     mass: V::Real,
@@ -87,7 +100,7 @@ struct Tops<T> {
 impl<T: Real> Tops<T> {
     /// Blocks what has been acquired in z, and writes u if there is room for it.
     #[inline(always)]
-    fn find<V: Lanes<Real = T>>(
+    fn find<V: Pack<Real = T>>(
         set: V::Set,
         z: &mut [T],
         (noise, when): (&[T], &[u32]),
@@ -124,28 +137,28 @@ impl<T: Real> Tops<T> {
 }
 
 #[inline(always)]
-pub fn select<V: Lanes>(set: V::Set, p: &Select, mut args: Args<V::Real>) {
-    let (logits, gumbel, when) = (args.reals_mut(), args.reals(), args.words_mut());
-    let (relax, path, tape) = (args.reals_mut(), args.words_mut(), args.reals_mut());
-    let (costs, hyper) = (args.reals(), args.reals());
+fn select<V: Pack>(set: V::Set, p: &Select, mut args: Args<V::Real>) {
+    let (logits, gumbel, acquired_at) = (args.reals_mut(), args.reals(), args.words_mut());
+    let (masks, path, tape) = (args.reals_mut(), args.words_mut(), args.reals_mut());
+    let (costs, settings) = (args.reals(), args.reals());
     let (zero, one) = (V::Real::ZERO, V::Real::ONE);
-    let (cool_hard, cool_soft) = (one / hyper[hyper::TAU_HARD], one / hyper[hyper::TAU_SOFT]);
+    let (cool_hard, cool_soft) = (one / settings[hyper::TAU_HARD], one / settings[hyper::TAU_SOFT]);
     let (rows, features, step) = (p.rows as usize, p.features as usize, p.step as usize);
-    let (pitch, relax_pitch) = (p.logit_pitch as usize, p.relax_pitch as usize);
+    let (pitch, mask_pitch) = (p.logit_pitch as usize, p.mask_pitch as usize);
     let costs = &costs[..features];
     // How much the predictor cares for a row where so much mass stops.
-    let whole = one - hyper[hyper::PARTS];
-    let even = whole * (one - hyper[hyper::FOCUS]);
-    let focus = whole * hyper[hyper::FOCUS] * V::Real::count(p.steps + 1);
+    let whole = one - settings[hyper::SUBMASKS];
+    let even = whole * (one - settings[hyper::FOCUS]);
+    let focus = whole * settings[hyper::FOCUS] * V::Real::count(p.steps + 1);
     let weight_of = |mass: V::Real| even + focus * mass;
     for row in 0..rows {
         let tape_row = step * rows + row;
         let z = &mut logits[tape_row * pitch..][..=features];
         let noise = &gumbel[tape_row * pitch..][..=features];
-        let seen = &mut when[row * features..][..features];
+        let seen = &mut acquired_at[row * features..][..features];
         // The tape rows of this step and the next: (m̃, r̃) now, m̃ then.
-        let (now, then) = relax[tape_row * 2 * relax_pitch..].split_at_mut(rows * 2 * relax_pitch);
-        let (mask, chance) = now.split_at_mut(relax_pitch);
+        let (now, then) = masks[tape_row * 2 * mask_pitch..].split_at_mut(rows * 2 * mask_pitch);
+        let (mask, chance) = now.split_at_mut(mask_pitch);
         let (mask, chance, mask_next) =
             (&mut mask[..features], &mut chance[..features], &mut then[..features]);
         if step == 0 {
@@ -166,14 +179,14 @@ pub fn select<V: Lanes>(set: V::Set, p: &Select, mut args: Args<V::Real>) {
             price = relax_mask::<V>(set, chance, mass_r, [mask, costs], mask_next);
         }
 
-        let (stop_mass, features_mass) = if hyper[hyper::EXACT_STOP] > zero {
+        let (stop_mass, features_mass) = if settings[hyper::EXACT_STOP] > zero {
             (softmax.stop, softmax.features)
         } else {
             let u_stop = (stop * cool_hard + noise[features]) * cool_soft;
             let top = u_stop.larger(tops.u);
             ((u_stop - top).exp_down(), (tops.u - top).exp_down() * mass_r)
         };
-        let (hazard, mass) = (hyper[hyper::HAZARD], features_mass + stop_mass);
+        let (hazard, mass) = (settings[hyper::HAZARD], features_mass + stop_mass);
         let go = (one - hazard) * (features_mass / mass);
         let (now, then) = tape[tape_row * scalars::LEN..].split_at_mut(rows * scalars::LEN);
         let survival = if step == 0 { one } else { now[scalars::SURVIVAL] };
@@ -192,6 +205,22 @@ pub fn select<V: Lanes>(set: V::Set, p: &Select, mut args: Args<V::Real>) {
     }
 }
 
+kernel! {
+    /// Backward through one acquisition: the logits become their gradient.
+    pub SelectGrad "nmppg/select_grad"
+    [MATH, BEST, Part::Team, Part::Words(&hyper::WORDS), Part::Words(&scalars::WORDS), Part::Words(&losses::WORDS), masks::PART]
+    { rows, step, steps, features, logit_pitch, mask_pitch, relaxed }
+    (logits: F32 Write, masks: F32 Read, mask_grad: F32 Read, scalars: F32 Write, losses: F32 Read,
+     costs: F32 Read, settings: F32 Read, path: U32 Read)
+    grid |p| each(p.rows);
+    // Logits twice, m̃, r̃ and M.
+    work |p| Work::of_numbers(
+        each(p.rows),
+        product(&[p.rows, 2 * p.features + p.relaxed * 3 * p.features + ROW]),
+    );
+    twin rows select_grad;
+}
+
 /// The rollouts of a row's instance in this micro-batch: `count` rows one after the other.
 #[inline(always)]
 fn rollouts_of<T: Real>(row: usize, rows: usize, count: T) -> Range<usize> {
@@ -205,7 +234,7 @@ fn rollouts_of<T: Real>(row: usize, rows: usize, count: T) -> Range<usize> {
 
 /// dr̃ = s α g c + (1 − m̃) ⊙ M of some features, with s α g as `spent`.
 #[inline(always)]
-fn chance_grad<V: Lanes>(
+fn chance_grad<V: Pack>(
     set: V::Set,
     spent: V,
     [costs, mask, from_mask]: [&[V::Real]; 3],
@@ -216,27 +245,27 @@ fn chance_grad<V: Lanes>(
 }
 
 #[inline(always)]
-pub fn select_grad<V: Lanes>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
-    let (logits, relax, mask_grad) = (args.reals_mut(), args.reals(), args.reals());
-    let (tape, losses, costs, hyper) = (args.reals_mut(), args.reals(), args.reals(), args.reals());
+fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
+    let (logits, masks, mask_grad) = (args.reals_mut(), args.reals(), args.reals());
+    let (tape, losses, costs, settings) = (args.reals_mut(), args.reals(), args.reals(), args.reals());
     let path = args.words();
     let (zero, one) = (V::Real::ZERO, V::Real::ONE);
-    let (alpha, lambda) = (hyper[hyper::ALPHA], hyper[hyper::LAMBDA]);
-    let (cool_hard, cool_soft) = (one / hyper[hyper::TAU_HARD], one / hyper[hyper::TAU_SOFT]);
-    let (hazard, score) = (hyper[hyper::HAZARD], hyper[hyper::SCORE]);
-    let exact = hyper[hyper::EXACT_STOP] > zero;
+    let (alpha, lambda) = (settings[hyper::ALPHA], settings[hyper::LAMBDA]);
+    let (cool_hard, cool_soft) = (one / settings[hyper::TAU_HARD], one / settings[hyper::TAU_SOFT]);
+    let (hazard, score) = (settings[hyper::HAZARD], settings[hyper::REINFORCE]);
+    let exact = settings[hyper::EXACT_STOP] > zero;
     let relaxed = if p.relaxed != 0 { (one - score) * cool_soft } else { zero };
     let (rows, features) = (p.rows as usize, p.features as usize);
-    let (pitch, relax_pitch) = (p.logit_pitch as usize, p.relax_pitch as usize);
+    let (pitch, mask_pitch) = (p.logit_pitch as usize, p.mask_pitch as usize);
     let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::LOSS];
     let costs = &costs[..features];
     let splat = |value| V::splat(set, value);
     for row in 0..rows {
         let tape_row = p.step as usize * rows + row;
         let z = &mut logits[tape_row * pitch..][..=features];
-        let mask = &relax[tape_row * 2 * relax_pitch..][..features];
-        let chance = &relax[tape_row * 2 * relax_pitch + relax_pitch..][..features];
-        let from_mask = &mask_grad[row * relax_pitch..][..features];
+        let mask = &masks[tape_row * 2 * mask_pitch..][..features];
+        let chance = &masks[tape_row * 2 * mask_pitch + mask_pitch..][..features];
+        let from_mask = &mask_grad[row * mask_pitch..][..features];
         // What an instance's rollout pays from this step on, if it goes on here.
         let ahead = |tape: &[V::Real], row: usize| {
             let (at, next) = (p.step as usize * rows + row, (p.step as usize + 1) * rows + row);
@@ -251,11 +280,11 @@ pub fn select_grad<V: Lanes>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real
         let (top, log_mass) = (now[scalars::TOP], now[scalars::LOG_MASS]);
         let dq = survival * (loss - alpha * price - value_next);
         let advantage = if score > zero {
-            let twins = rollouts_of(row, rows, hyper[hyper::TWINS]);
-            let others = twins.clone().filter(|&twin| twin != row);
-            let count = V::Real::count(twins.len() as u32 - 1);
-            let mean = others.map(|twin| ahead(tape, twin).0).sum::<V::Real>() / count;
-            if twins.len() > 1 { score * survival * go * (paid - mean) } else { zero }
+            let rollouts = rollouts_of(row, rows, settings[hyper::ROLLOUTS]);
+            let others = rollouts.clone().filter(|&other| other != row);
+            let count = V::Real::count(rollouts.len() as u32 - 1);
+            let mean = others.map(|other| ahead(tape, other).0).sum::<V::Real>() / count;
+            if rollouts.len() > 1 { score * survival * go * (paid - mean) } else { zero }
         } else {
             zero
         };
@@ -272,7 +301,7 @@ pub fn select_grad<V: Lanes>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real
         let pull = pull.total();
         let log_p_stop = z[features] * cool_hard - top - log_mass;
         let stopping = log_p_stop.exp_down();
-        let push = hyper[hyper::GUARD] * survival * (stopping - V::Real::of(0.5));
+        let push = settings[hyper::GUARD] * survival * (stopping - V::Real::of(0.5));
         let keep = one - hazard;
         let (turn, going) = if exact {
             (stopping * go * dq, go / keep)
@@ -299,49 +328,6 @@ pub fn select_grad<V: Lanes>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real
         let dz = bonus * stopping * (log_p_stop + entropy) + turn + push;
         z[features] = (dz * cool_hard).flush();
         tape[tape_row * scalars::LEN + scalars::VALUE] =
-            alpha * go * price + halt * loss - hyper[hyper::LURE] * lambda * entropy + go * value_next;
+            alpha * go * price + halt * loss - settings[hyper::LURE] * lambda * entropy + go * value_next;
     }
-}
-
-#[inline(always)]
-pub fn greedy<V: Lanes>(set: V::Set, p: &Greedy, mut args: Args<V::Real>) {
-    let (logits, when, path) = (args.reals(), args.words_mut(), args.words_mut());
-    let (rows, features, step) = (p.rows as usize, p.features as usize, p.step as usize);
-    for row in 0..rows {
-        let seen = &mut when[row * features..][..features];
-        if step == 0 {
-            seen.fill(NEVER);
-        }
-        let stopped = step > 0 && path[(step - 1) * rows + row] == p.features;
-        let mut action = p.features;
-        if !stopped {
-            let z = &logits[row * p.logit_pitch as usize..][..=features];
-            action = largest_open::<V>(set, z, seen);
-        }
-        path[step * rows + row] = action;
-        if action < p.features {
-            seen[action as usize] = p.step;
-        }
-    }
-}
-
-/// The action with the largest logit: of equal ones the first; where no logit is finite, the first that is open.
-#[inline(always)]
-fn largest_open<V: Lanes>(set: V::Set, z: &[V::Real], when: &[u32]) -> u32 {
-    let nobody = V::splat(set, V::Real::of(f64::INFINITY));
-    let (mut top, mut whose) = (V::splat(set, V::Real::of(f64::NEG_INFINITY)), nobody);
-    let mut index = V::indices(set);
-    for part in parts::<V>(when.len()) {
-        let open = V::open(set, &when[part.clone()]);
-        let better = part_of::<V>(set, z, &part).where_or(open, top);
-        whose = index.where_or(better.above(top), whose);
-        top = better.larger(top);
-        index = index + V::splat(set, V::Real::count(V::WIDTH as u32));
-    }
-    let (largest, stop) = (top.largest(), z[when.len()]);
-    let first = nobody.where_or(V::splat(set, largest).above(top), whose).smallest();
-    if first.is_finite() {
-        return if stop > largest { when.len() as u32 } else { first.index() as u32 };
-    }
-    when.iter().position(|&at| at == NEVER).unwrap_or(when.len()) as u32
 }

@@ -13,28 +13,10 @@
 // π does, as that of J and H do: a decision that has become certain can still be unlearned.
 // Hazard h (select.wgsl): ∂q/∂q₀ = 1 − h, so q g dq becomes (q − h) g/(1 − h) dq.
 // Exact stop: q₀ = p_stop, so  dz_stop = π g dq/τh,  dz_j = −π g dq p_j/((1 − π) τh),  without τs.
-// Score: what the choice of feature j costs from here on is s g Q, Q = α price + S'; its exact gradient is
+// REINFORCE: what the choice of feature j costs from here on is s g Q, Q = α price + S'; its exact gradient is
 // the mean of  s g (Q − b) ∂ln r_j/∂z,  r = p over the features, for any b that does not depend on j.
-// b is the mean Q of the instance's other rollouts (its twins). The share `score` of the gradient of r
-// is this one, the rest the relaxed one; not `relaxed`, all of it, and `relax` and `mask_grad` are not read.
-struct Params {
-    rows: u32,
-    step: u32,
-    steps: u32,
-    features: u32,
-    logit_pitch: u32,
-    relax_pitch: u32,
-    relaxed: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read_write> logits: array<f32>;
-@group(0) @binding(2) var<storage, read> relax: array<f32>;
-@group(0) @binding(3) var<storage, read> mask_grad: array<f32>;
-@group(0) @binding(4) var<storage, read_write> scalars: array<f32>;
-@group(0) @binding(5) var<storage, read> losses: array<f32>;
-@group(0) @binding(6) var<storage, read> costs: array<f32>;
-@group(0) @binding(7) var<storage, read> hyper: array<f32>;
-@group(0) @binding(8) var<storage, read> path: array<u32>;
+// b is the mean Q of the instance's other rollouts (leave-one-out baseline). The share `reinforce` of the gradient of r
+// is this one, the rest the relaxed one; not `relaxed`, all of it, and `masks` and `mask_grad` are not read.
 
 // S' of a row: what surviving this step is worth.
 fn value_after(row: u32) -> f32 {
@@ -47,19 +29,19 @@ fn value_after(row: u32) -> f32 {
 
 // Q of a row: what it pays from here on, if it goes on.
 fn ahead(row: u32) -> f32 {
-    return hyper[ALPHA] * scalars[(p.step * p.rows + row) * SCALARS + PRICE] + value_after(row);
+    return settings[ALPHA] * scalars[(p.step * p.rows + row) * SCALARS + PRICE] + value_after(row);
 }
 
-// Q − b of a row; 0 if it has no twin in this micro-batch.
+// Q − b of a row; 0 if its instance has no other rollout in this micro-batch.
 fn advantage_of(row: u32) -> f32 {
-    let twins = u32(hyper[TWINS]);
-    let first = row - row % max(twins, 1u);
-    let end = min(first + twins, p.rows);
+    let rollouts = u32(settings[ROLLOUTS]);
+    let first = row - row % max(rollouts, 1u);
+    let end = min(first + rollouts, p.rows);
     var others = 0.0;
     var count = 0.0;
-    for (var twin = first; twin < end; twin++) {
-        if (twin != row) {
-            others += ahead(twin);
+    for (var other = first; other < end; other++) {
+        if (other != row) {
+            others += ahead(other);
             count += 1.0;
         }
     }
@@ -79,10 +61,10 @@ fn main(
     }
     let tape_row = p.step * p.rows + row;
     let z_at = tape_row * p.logit_pitch;
-    let alpha = hyper[ALPHA];
-    let lambda = hyper[LAMBDA];
-    let tau_hard = hyper[TAU_HARD];
-    let tau_soft = hyper[TAU_SOFT];
+    let alpha = settings[ALPHA];
+    let lambda = settings[LAMBDA];
+    let tau_hard = settings[TAU_HARD];
+    let tau_soft = settings[TAU_SOFT];
     let at = tape_row * SCALARS;
     let survival = scalars[at + SURVIVAL];
     let halt = scalars[at + HALT];
@@ -92,14 +74,14 @@ fn main(
     let loss = losses[tape_row * LOSSES + LOSS];
     let value_next = value_after(row);
     let dq = survival * (loss - alpha * price - value_next);
-    let hazard = hyper[HAZARD];
-    let score = hyper[SCORE];
+    let hazard = settings[HAZARD];
+    let reinforce = settings[REINFORCE];
     var advantage = 0.0;
-    if (score > 0.0) {
-        advantage = score * survival * go * advantage_of(row);
+    if (reinforce > 0.0) {
+        advantage = reinforce * survival * go * advantage_of(row);
     }
     let chosen = path[tape_row];
-    let exact = hyper[EXACT_STOP] != 0.0;
+    let exact = settings[EXACT_STOP] != 0.0;
 
     let top = scalars[at + TOP];
     let log_mass = scalars[at + LOG_MASS];
@@ -107,15 +89,15 @@ fn main(
     var pull = 0.0; // Σ r̃ dr̃; r̃ is zero where it is blocked
     if (p.relaxed != 0u) {
         for (var i = lane; i < p.features; i += WIDTH) {
-            let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
-            let r = relax[chance_at(tape_row, p.relax_pitch) + i];
-            let dr = survival * alpha * go * costs[i] + (1.0 - mask) * mask_grad[row * p.relax_pitch + i];
+            let mask = masks[soft_at(tape_row, p.mask_pitch) + i];
+            let r = masks[chance_at(tape_row, p.mask_pitch) + i];
+            let dr = survival * alpha * go * costs[i] + (1.0 - mask) * mask_grad[row * p.mask_pitch + i];
             pull += r * dr;
         }
         pull = sum_all(lane, pull);
     }
     let stopping = exp_down(logits[z_at + p.features] / tau_hard - top - log_mass);
-    let push = hyper[GUARD] * survival * (stopping - 0.5);
+    let push = settings[GUARD] * survival * (stopping - 0.5);
     // The stop's gradient comes through u, which is divided by τs, or through p, which is not.
     let turn = select((halt - hazard) * go / ((1.0 - hazard) * tau_soft), stopping * go, exact) * dq;
     let going = max(select(1.0 - stopping, go / (1.0 - hazard), exact), 1e-6);
@@ -131,11 +113,11 @@ fn main(
             if (i < p.features) {
                 let share = chance / going;
                 if (p.relaxed != 0u) {
-                    let mask = relax[soft_at(tape_row, p.relax_pitch) + i];
-                    let r = relax[chance_at(tape_row, p.relax_pitch) + i];
-                    let back = (1.0 - mask) * mask_grad[row * p.relax_pitch + i];
+                    let mask = masks[soft_at(tape_row, p.mask_pitch) + i];
+                    let r = masks[chance_at(tape_row, p.mask_pitch) + i];
+                    let back = (1.0 - mask) * mask_grad[row * p.mask_pitch + i];
                     let dr = survival * alpha * go * costs[i] + back;
-                    dz += (1.0 - score) * r * (dr - pull) / tau_soft - turn * select(r, share, exact);
+                    dz += (1.0 - reinforce) * r * (dr - pull) / tau_soft - turn * select(r, share, exact);
                 } else {
                     dz -= turn * share;
                 }
@@ -149,6 +131,6 @@ fn main(
     }
     if (lane == 0u) {
         scalars[at + VALUE] =
-            alpha * go * price + halt * loss - hyper[LURE] * lambda * entropy + go * value_next;
+            alpha * go * price + halt * loss - settings[LURE] * lambda * entropy + go * value_next;
     }
 }

@@ -1,17 +1,6 @@
 // Adds a chunk of greedily evaluated rows to the metrics, in one workgroup and a fixed order: the sums
 // of the loss, of the right answers, of the cost, of the acquisitions, and the
 // number of instances. Rows without a label count for nothing.
-struct Params {
-    rows: u32,
-    steps: u32,
-    features: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> losses: array<f32>;
-@group(0) @binding(2) var<storage, read> path: array<u32>;
-@group(0) @binding(3) var<storage, read> y: array<u32>;
-@group(0) @binding(4) var<storage, read> costs: array<f32>;
-@group(0) @binding(5) var<storage, read_write> metrics: array<f32>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) lane: u32) {

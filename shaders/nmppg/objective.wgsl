@@ -3,18 +3,6 @@
 // Σ_t ℓ_t/(k + 1), the number of instances, and the mass s still asking at three marks on the way (none
 // for a mark of 0 or past the end).
 // With no steps (warm-up) all of J is the loss.
-struct Params {
-    rows: u32,
-    steps: u32,
-    mark0: u32,
-    mark1: u32,
-    mark2: u32,
-}
-@group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> scalars: array<f32>;
-@group(0) @binding(2) var<storage, read> losses: array<f32>;
-@group(0) @binding(3) var<storage, read> hyper: array<f32>;
-@group(0) @binding(4) var<storage, read_write> metrics: array<f32>;
 
 // (Conditions of the parameters alone are avoided: see select.wgsl.)
 fn mass_at(mark: u32, row: u32) -> f32 {
@@ -27,7 +15,7 @@ fn mass_at(mark: u32, row: u32) -> f32 {
 
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) lane: u32) {
-    let alpha = hyper[ALPHA];
+    let alpha = settings[ALPHA];
     var g = 0.0;
     var h = 0.0;
     var l = 0.0;
@@ -59,7 +47,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     still.y = sum_all(lane, still.y);
     still.z = sum_all(lane, still.z);
     if (lane == 0u) {
-        metrics[0] += g - hyper[LAMBDA] * h;
+        metrics[0] += g - settings[LAMBDA] * h;
         metrics[1] += g;
         metrics[2] += h;
         metrics[3] += l;
