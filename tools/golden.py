@@ -1,7 +1,9 @@
 """Golden steps: one NM-PPG training step in PyTorch, as the reference for Querent's engines.
 
-The forward pass is written down as DESIGN.md section 2 states it and autograd does the rest, in
-float64, so nothing here shares a formula with the hand-derived backward pass that it judges.
+The forward pass is written down as DESIGN.md section 2 states it, the options as docs/training.md does, and
+autograd does the rest, in float64, so nothing here shares a formula with the hand-derived backward pass that it
+judges. What is not to be differentiated is detached; the score-function gradient is that of a surrogate loss;
+torch.optim.Adam makes the update.
 
     pip install torch safetensors numpy
     python tools/golden.py check assets/golden/*.safetensors    recompute and compare; exit 1 on a mismatch
@@ -23,10 +25,23 @@ from safetensors import safe_open
 
 TOLERANCE = 1e-6  # of a tensor's largest magnitude; what rounding the expectations to f32 leaves room for
 SCALARS = ("J_ent", "L_pred", "G", "H")
+EXACT = ("path", "part")  # whole numbers
+NETS = ("policy", "predictor")
+NAMES = [f"{i}.{part}" for i in range(3) for part in ("weight", "bias")]
+
+# The options' values in the published step, which has none of them.
+PUBLISHED = dict(
+    exact_stop=False, hazard=0.0, score=0.0, twins=1, lure=1.0, guard=0.0, focus=0.0, parts=0.0, seed=0,
+)
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's
+STREAM_PART = 8  # the stream of random bits that masks of parts are drawn from
 
 # A case is of use only if f32 and f64 take the same branches. Cases that come nearer than this are redrawn.
-TIE = 1e-4  # between the two best features of a step, in units of z/τh + ε
-KINK = 2e-6  # between a hidden unit's input and the corner of its ReLU
+CLEAR = dict(
+    tie=1e-4,  # between the two best features of a step, in units of z/τh + ε
+    kink=2e-6,  # between a hidden unit's input and the corner of its ReLU
+    reach=1e-4,  # between how far a part of the path reaches and a whole number of questions
+)
 
 CASES = {
     "d1": dict(d=1, k=1, batch=5),
@@ -38,6 +53,30 @@ CASES = {
     "dropout_soft": dict(d=6, k=4, batch=10, classes=3, weighted=True, dropout=0.3, rollout="soft"),
     "batch1": dict(d=5, k=3, batch=1, classes=3, policy=(7, 12), predictor=(9, 6)),
     "wide": dict(d=130, k=6, batch=131, classes=3, policy=(8, 8), predictor=(8, 8)),
+    # The default step: once choices are scored, and in the first fifth of a run, before they are.
+    "default_scored": dict(
+        group_of_column=[4, 0, 7, 4, 1, 8, 2, 4, 3, 0, 5, 6, 7, 2],
+        d=9, k=5, batch=16, classes=3, policy=(16, 12), predictor=(12, 14), weighted=True,
+        alpha=0.15, tau_hard=1.3, tau_soft=0.2, stop=2.0,
+        options=dict(
+            exact_stop=True, hazard=0.04, score=1.0, twins=2, lure=0.0, guard=0.03, focus=0.4, parts=0.6, seed=5,
+        ),
+        update=dict(policy_rate=0.05, predictor_rate=0.03, policy_steps=3, predictor_steps=5, average=0.1),
+    ),
+    "default_relaxed": dict(
+        group_of_column=[2, 7, 0, 1, 2, 3, 6, 4, 5, 7, 2, 6],
+        d=8, k=5, batch=13, classes=3, policy=(16, 12), predictor=(12, 14), weighted=True,
+        alpha=0.15, tau_hard=1.2, tau_soft=0.5, stop=2.0,
+        options=dict(exact_stop=True, hazard=0.05, lure=0.0, guard=0.03, focus=0.2, parts=0.6, seed=2**32 + 6),
+        update=dict(policy_rate=0.05, predictor_rate=0.03, policy_steps=2, predictor_steps=7, average=0.2),
+    ),
+    # What no run does: every option at a value in between.
+    "options_mixed": dict(
+        d=40, k=4, batch=10, policy=(12, 10), predictor=(10, 12), weighted=True, dropout=0.3,
+        tau_hard=0.8, tau_soft=0.6, stop=3.0,
+        options=dict(hazard=0.1, score=0.4, twins=3, lure=0.4, guard=0.05, focus=0.3, parts=0.5, seed=7),
+        update=dict(policy_rate=0.03, predictor_rate=0.05, policy_steps=1, predictor_steps=4, average=0.3),
+    ),
 }
 
 
@@ -50,20 +89,25 @@ def step(inputs, meta, dtype=torch.float64):
     alpha, lam = float(meta["alpha"]), float(meta["lambda_ent"])
     tau_hard, tau_soft = float(meta["tau_hard"]), float(meta["tau_soft"])
     k, soft = int(meta["k"]), {"st": False, "soft": True}[meta["rollout"]]
+    option = {name: parse(meta[name], usual) if name in meta else usual for name, usual in PUBLISHED.items()}
+    hazard, score, lure = option["hazard"], option["score"], option["lure"]
+    focus, parts = option["focus"], option["parts"]
     x, y, cost = t["x"], t["y"], t["cost"]
     batch, d = len(x), len(cost)
     group = t.get("group_of_column", torch.arange(d))
 
-    names = [f"{i}.{part}" for i in range(3) for part in ("weight", "bias")]
-    policy, predictor = ([t[f"{net}.{n}"].requires_grad_() for n in names] for net in ("policy", "predictor"))
+    policy, predictor = ([t[f"{net}.{n}"].requires_grad_() for n in NAMES] for net in NETS)
     frozen = [p.detach() for p in predictor]  # what J sees: it trains the policy only
-    margins = {"tie": math.inf, "kink": math.inf}
+    margins = dict.fromkeys(CLEAR, math.inf)
+
+    def near(what, distance):
+        margins[what] = min(margins[what], distance.abs().min().item())
 
     def mlp(params, mask, dropout=()):
         h = torch.cat([x * mask[:, group], mask], dim=1)  # x(m)
         for i in range(2):
             h = F.linear(h, *params[2 * i : 2 * i + 2])
-            margins["kink"] = min(margins["kink"], h.abs().min().item())
+            near("kink", h)
             h = F.relu(h)
             if dropout:
                 h = h * dropout[i]
@@ -78,10 +122,16 @@ def step(inputs, meta, dtype=torch.float64):
         """Straight-through: the value of `hard`, the derivative of `relaxed`."""
         return relaxed if soft else hard + (relaxed - relaxed.detach())
 
+    def share_of_derivative(share, value):
+        return value.detach() + share * (value - value.detach())
+
     hard = torch.zeros(batch, d, dtype=dtype)  # m
     relaxed = torch.zeros(batch, d, dtype=dtype)  # m̃
     survive = torch.ones(batch, dtype=dtype)  # s
-    spent, entropy, prediction, path = 0.0, 0.0, 0.0, []
+    when = torch.full((batch, d), k)  # the step at which a feature is acquired; k: never
+    asked = torch.zeros(batch, dtype=dtype)  # how many questions the policy asks before it stops, L
+    spent, entropy, bonus, guard, prediction, learned = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    path, choices = [], []
     for at in range(k):
         mask = forward_as(hard, relaxed)
         blocked = F.pad(hard, (0, 1)).bool()  # acquired features; never the stop action
@@ -89,37 +139,139 @@ def step(inputs, meta, dtype=torch.float64):
 
         log_p = F.log_softmax(z / tau_hard, dim=1)
         h_t = -(log_p.exp() * log_p.masked_fill(blocked, 0.0)).sum(1)
+        log_stop, log_go = log_p[:, -1], log_p[:, :-1].logsumexp(1)  # ln π, ln(1 − π)
 
         noisy = z / tau_hard + t["gumbel"][at]
         action = F.softmax(noisy / tau_soft, dim=1)  # ã
         stop, go = action[:, -1], action[:, :-1].sum(1)  # q, g
+        if option["exact_stop"]:
+            stop, go = log_stop.exp(), log_go.exp()
+        stop, go = hazard + (1 - hazard) * stop, (1 - hazard) * go  # a run may be cut short at any step
         choice = F.softmax(noisy[:, :-1] / tau_soft, dim=1)  # r̃
+        # The derivative that the score function below does not stand for.
+        choice = share_of_derivative(1 - score, choice)
         j = noisy[:, :-1].argmax(1)
         best = F.pad(noisy[:, :-1].detach(), (0, 1), value=-math.inf).topk(2).values
-        margins["tie"] = min(margins["tie"], (best[:, 0] - best[:, 1]).min().item())
+        near("tie", best[:, 0] - best[:, 1])
 
         onehot = F.one_hot(j, d).to(dtype)
         price = forward_as(onehot, choice) @ cost
-        spent = spent + survive * (alpha * go * price + stop * loss(frozen, mask, at))
+        l_t = loss(frozen, mask, at)
+        spent = spent + survive * (alpha * go * price + stop * l_t)
         entropy = entropy + survive * h_t
-        prediction = prediction + loss(predictor, mask.detach(), at)
+        # What is in the bonus shapes the choice here; only the share `lure` of it makes surviving worth more.
+        bonus = bonus + share_of_derivative(lure, survive) * h_t
+        guard = guard - survive.detach() * (log_stop + log_go) / 2
+        prediction_t = loss(predictor, mask.detach(), at)
+        prediction = prediction + prediction_t
+        learned = learned + care(focus, k, survive * stop) * prediction_t
+        log_r = F.log_softmax(z[:, :-1] / tau_hard, dim=1).gather(1, j[:, None])[:, 0]  # of the feature chosen
+        choices.append((log_r, survive, go, stop, price, l_t, h_t))
 
         hard = hard + onehot
         relaxed = relaxed + (1 - relaxed) * choice
         survive = survive * go
+        when = when.scatter(1, j[:, None], at)
+        asked = asked + survive.detach()
         path.append(j)
 
     mask = forward_as(hard, relaxed)
-    spent = (spent + survive * loss(frozen, mask, k)).mean()
+    l_k = loss(frozen, mask, k)
+    spent = (spent + survive * l_k).mean()
     entropy = entropy.mean()
     objective = spent - lam * entropy
-    prediction = ((prediction + loss(predictor, mask.detach(), k)) / (k + 1)).mean()
-
+    prediction_k = loss(predictor, mask.detach(), k)
+    learned = ((learned + care(focus, k, survive) * prediction_k) / (k + 1)).mean()
+    prediction = ((prediction + prediction_k) / (k + 1)).mean()
     expect = {"path": torch.stack(path), "G": spent, "H": entropy, "J_ent": objective, "L_pred": prediction}
-    for net, target, params in ("policy", objective, policy), ("predictor", prediction, predictor):
+
+    # The score function: of all that a rollout pays from a choice on, what differs from the instance's others.
+    scored = torch.zeros(batch, dtype=dtype)
+    value = l_k  # what surviving this far is worth
+    for log_r, s_t, go, stop, price, l_t, h_t in reversed(choices):
+        pays = alpha * price + value
+        scored = scored + (s_t * go * advantage(pays, option["twins"])).detach() * log_r
+        value = go * pays + stop * l_t - lure * lam * h_t
+    policy_loss = spent - lam * bonus.mean() + option["guard"] * guard.mean() + score * scored.mean()
+
+    # The predictor's step on parts of what was asked: of the first 2 L questions each with probability one half.
+    predictor_loss = (1 - parts) * learned
+    if parts:
+        near("reach", 2 * asked - (2 * asked).round())
+        part = (when < k) & (when < 2 * asked[:, None]) & coins(batch, d, option["seed"], steps_done(meta))
+        predictor_loss = predictor_loss + parts * loss(predictor, part.to(dtype), 0).mean()
+        expect["part"] = part.long()
+
+    for net, target, params in ("policy", policy_loss, policy), ("predictor", predictor_loss, predictor):
         grads = torch.autograd.grad(target, params)
-        expect |= {f"grad.{net}.{n}": g for n, g in zip(names, grads)}
+        expect |= {f"grad.{net}.{n}": g for n, g in zip(NAMES, grads)}
+        if "average" in meta:
+            expect |= update(net, params, grads, t, meta)
     return {name: v.detach() for name, v in expect.items()}, margins
+
+
+def parse(text, usual):
+    return {"true": True, "false": False}[text] if isinstance(usual, bool) else type(usual)(text)
+
+
+def care(focus, k, mass):
+    """How much the predictor cares for a step where so much mass stops: 1 in the mean over a rollout."""
+    return 1 - focus + focus * (k + 1) * mass.detach()
+
+
+def advantage(pays, twins):
+    """What each row pays beyond the mean of the instance's other rollouts; nothing for one that has no others."""
+    instance = torch.arange(len(pays)) // twins
+    others = (instance[:, None] == instance) & ~torch.eye(len(pays), dtype=torch.bool)
+    count = others.sum(1)
+    mean = (others.to(pays.dtype) @ pays) / count.clamp_min(1)
+    return torch.where(count > 0, pays - mean, 0.0)
+
+
+def steps_done(meta):
+    """Steps before this one: the predictor takes part in all of them."""
+    return int(meta.get("predictor_steps", 0))
+
+
+def coins(batch, d, seed, step):
+    """Random bits, a pure function of seed, step, row and feature: 128 of them a draw."""
+    key = (seed % 2**32, seed >> 32, STREAM_PART, step)
+    draws = [[threefry(key, (row, 0, block, 0)) for block in range(-(-d // 128))] for row in range(batch)]
+    bits = [[words[i // 128][i // 32 % 4] >> i % 32 & 1 for i in range(d)] for words in draws]
+    return torch.tensor(bits, dtype=torch.bool)
+
+
+def threefry(key, counter):
+    """Threefry-4x32 with 13 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3")."""
+    turns = [(10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20)]
+    key = [*key, 0x1BD11BDA ^ key[0] ^ key[1] ^ key[2] ^ key[3]]
+    x = [(c + k) % 2**32 for c, k in zip(counter, key)]
+    for round in range(13):
+        for to, of, by in zip((0, 2), (1, 3) if round % 2 == 0 else (3, 1), turns[round % 8]):
+            x[to] = (x[to] + x[of]) % 2**32
+            x[of] = (x[of] << by | x[of] >> 32 - by) % 2**32 ^ x[to]
+        if round % 4 == 3:
+            at = round // 4 + 1
+            x = [(word + key[(at + i) % 5] + (at if i == 3 else 0)) % 2**32 for i, word in enumerate(x)]
+    return x
+
+
+def update(net, params, grads, t, meta):
+    """The weights after a step of Adam that goes on from given moments, and their moving average."""
+    expect = {}
+    for name, param, grad in zip(NAMES, params, grads):
+        weight = param.detach().clone()
+        weight.grad = grad
+        adam = torch.optim.Adam([weight], lr=float(meta[f"{net}_rate"]), betas=BETAS, eps=EPSILON)
+        adam.state[weight] = {
+            "step": torch.tensor(float(meta[f"{net}_steps"])),
+            "exp_avg": t[f"mean.{net}.{name}"].clone(),
+            "exp_avg_sq": t[f"variance.{net}.{name}"].clone(),
+        }
+        adam.step()
+        expect[f"after.{net}.{name}"] = weight
+        expect[f"average.{net}.{name}"] = t[f"average.{net}.{name}"].lerp(weight, float(meta["average"]))
+    return expect
 
 
 # check
@@ -133,7 +285,7 @@ def check(files):
         wanted = {n.removeprefix("expect."): v for n, v in tensors.items() if n.startswith("expect.")}
         got, _ = step({n: v for n, v in tensors.items() if not n.startswith("expect.")}, meta)
         for name in sorted(wanted.keys() | got.keys()):
-            largest, error, ok = compare(wanted.get(name), got.get(name), exact=name == "path")
+            largest, error, ok = compare(wanted.get(name), got.get(name), exact=name in EXACT)
             failed += not ok
             print(f"{Path(file).stem:<20} {name:<28} {largest:>10.3e} {error:>10.1e}{'' if ok else '  MISMATCH'}")
     print(f"{failed} mismatches in {len(files)} files")
@@ -159,21 +311,23 @@ def make(directory):
         for seed in range(1000):
             inputs, meta = draw(torch.Generator().manual_seed(seed), **spec)
             expect, margins = step(inputs, meta)
-            if margins["tie"] > TIE and margins["kink"] > KINK:
+            if all(margins[what] > clear for what, clear in CLEAR.items()):
                 break
         else:
-            sys.exit(f"{name}: no seed keeps clear of ties and kinks")
+            sys.exit(f"{name}: no seed keeps clear of {', '.join(CLEAR)}")
+        whole = {f"expect.{n}": expect.pop(n).int() for n in EXACT if n in expect}
         scalars = {f"expect.{n}": expect.pop(n).float().reshape(1) for n in SCALARS}
-        path = {"expect.path": expect.pop("path").int()}
-        grads = {f"expect.{n}": g.float() for n, g in expect.items()}
+        others = {f"expect.{n}": v.float() for n, v in expect.items()}
         file = directory / f"{name}.safetensors"
-        save(file, inputs | scalars | path | grads, meta)
-        print(f"{file}  seed {seed}, tie {margins['tie']:.1e}, kink {margins['kink']:.1e}, {file.stat().st_size} bytes")
+        save(file, inputs | scalars | whole | others, meta)
+        clear = ", ".join(f"{what} {margin:.1e}" for what, margin in margins.items())
+        print(f"{file}  seed {seed}, {clear}, {file.stat().st_size} bytes")
 
 
 def draw(
     rng, *, d, k, batch, classes=2, group_of_column=None, policy=(16, 16), predictor=(16, 16),
     weighted=False, dropout=0.0, alpha=0.1, tau_hard=1.0, tau_soft=0.5, lambda_ent=0.03, rollout="st",
+    stop=0.0, options={}, update={},
 ):
     """Inputs as the file holds them, f32 and i32, and the metadata."""
 
@@ -184,9 +338,11 @@ def draw(
         return torch.randn(*shape, generator=rng, dtype=torch.float64)
 
     columns = len(group_of_column or range(d))
+    twins = options.get("twins", 1)
+    instances = -(-batch // twins)
     tensors = {
-        "x": normal(batch, columns),
-        "y": torch.randint(classes, (batch,), generator=rng),
+        "x": normal(instances, columns).repeat_interleave(twins, 0)[:batch],
+        "y": torch.randint(classes, (instances,), generator=rng).repeat_interleave(twins)[:batch],
         "cost": 0.5 + uniform(d),
         "gumbel": -torch.log(-torch.log(uniform(k, batch, d + 1).clamp_min(1e-300))),
     }
@@ -203,9 +359,20 @@ def draw(
         for i, (fan_in, fan_out) in enumerate(zip(widths, widths[1:])):
             tensors[f"{net}.{i}.weight"] = normal(fan_out, fan_in) * math.sqrt(2 / fan_in)
             tensors[f"{net}.{i}.bias"] = normal(fan_out) * 0.3
+    tensors["policy.2.bias"][-1] += stop  # so that some rollouts are nearly over before the horizon
+    if update:
+        # As a few steps with gradients of this size would have left it.
+        size = 0.02
+        for net in NETS:
+            rest = [1 - beta ** update[f"{net}_steps"] for beta in BETAS]
+            for at in (f"{net}.{name}" for name in NAMES):
+                shape = tensors[at].shape
+                tensors[f"mean.{at}"] = rest[0] * size * normal(*shape)
+                tensors[f"variance.{at}"] = rest[1] * size**2 * (0.5 + uniform(*shape))
+                tensors[f"average.{at}"] = tensors[at] + 0.2 * normal(*shape)
     meta = dict(alpha=alpha, k=k, tau_hard=tau_hard, tau_soft=tau_soft, lambda_ent=lambda_ent, rollout=rollout)
     stored = {n: v.float() if v.is_floating_point() else v.int() for n, v in tensors.items()}
-    return stored, {n: str(v) for n, v in meta.items()}
+    return stored, {n: str(v).lower() for n, v in (meta | options | update).items()}
 
 
 # Files

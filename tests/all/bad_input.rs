@@ -336,6 +336,65 @@ fn bad_settings_of_a_case_are_named() {
 }
 
 #[test]
+fn bad_options_of_a_case_are_named() {
+    let bench = Bench::new("options");
+    let golden = File::read(&assets().join("golden/default_scored.safetensors"));
+    let refuse = |what: &str, names: &[&str], change: &dyn Fn(&mut File)| {
+        let mut file = golden.clone();
+        change(&mut file);
+        let message = bench.refuse_bytes(what, &file.bytes());
+        for name in names.iter().chain(&["case.safetensors"]) {
+            assert!(message.contains(name), "{what}: `{name}` is not in: {message}");
+        }
+    };
+    let settings: &[(&str, &str, &[&str])] = &[
+        ("exact_stop", "1", &["`exact_stop`", "`1`", "`true` or `false`"]),
+        ("hazard", "1", &["hazard is 1"]),
+        ("focus", "-0.5", &["focus is -0.5"]),
+        ("parts", "all", &["`parts`", "`all`"]),
+        ("score", "2", &["score is 2"]),
+        ("twins", "1", &["score is 1 with twins 1"]),
+        ("twins", "2.5", &["`twins`", "`2.5`"]),
+        ("twins", "17", &["`twins` is 17", "16 rows"]),
+        ("guard", "NaN", &["guard is NaN"]),
+        ("seed", "-1", &["`seed`", "`-1`"]),
+        ("average", "0", &["average is 0"]),
+        ("policy_rate", "-1", &["policy_rate is -1"]),
+        ("policy_steps", "1.5", &["`policy_steps`", "`1.5`"]),
+        ("rollout", "soft", &["`score`", "soft"]),
+    ];
+    for (key, value, names) in settings {
+        refuse(&format!("{key} = {value}"), names, &|file| file.set(key, value));
+    }
+    // What an update needs is there as a whole or not at all.
+    for key in ["policy_rate", "predictor_rate", "policy_steps", "predictor_steps", "average"] {
+        refuse(&format!("no {key}"), &[&format!("`{key}` is missing")], &|file| {
+            file.metadata.remove(key);
+        });
+    }
+    for name in golden
+        .tensors
+        .keys()
+        .filter(|name| ["mean.", "variance.", "average."].iter().any(|state| name.starts_with(state)))
+    {
+        refuse(&format!("no {name}"), &[&format!("`{name}` is missing")], &|file| {
+            file.tensors.remove(name);
+        });
+        refuse(&format!("{name} shorter"), &[name.rsplit_once('.').expect("a name").0], &|file| {
+            file.tensor(name).shorten(0);
+        });
+    }
+    refuse("a negative variance", &["`variance.predictor`", "below 0"], &|file| {
+        file.tensor("variance.predictor.1.bias").put_f32(2, -1e-9);
+    });
+    refuse("no update, but moments", &["unknown tensor `average.policy.0.bias`"], &|file| {
+        for key in ["policy_rate", "predictor_rate", "policy_steps", "predictor_steps", "average"] {
+            file.metadata.remove(key);
+        }
+    });
+}
+
+#[test]
 fn files_that_are_no_cases_are_refused_with_their_path() {
     let bench = Bench::new("files");
     let whole = golden().bytes();

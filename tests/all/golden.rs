@@ -1,15 +1,20 @@
-//! Tier 5: golden steps from PyTorch autograd, on every engine: the path, J, L_pred and each gradient.
+//! Tier 5: golden steps from PyTorch autograd, on every engine: the path, J, L_pred and each gradient; of the
+//! default step also the masks it draws, and the weights and their averages after the update.
 
-use crate::common::{assets, distance, engines};
+use crate::common::{TempDir, assets, distance, engines};
+use crate::spoil::File;
 use querent::Engine;
 use querent::nmppg::replay::{Case, Outcome};
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
 use std::path::PathBuf;
+
+/// The steps with options.
+const WITH_OPTIONS: [&str; 3] = ["default_relaxed", "default_scored", "options_mixed"];
 
 struct Golden {
     name: String,
     case: Case,
-    bytes: Vec<u8>,
+    file: File,
 }
 
 impl Golden {
@@ -18,56 +23,89 @@ impl Golden {
         let mut files: Vec<PathBuf> = folder.flatten().map(|entry| entry.path()).collect();
         files.retain(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
         files.sort();
-        assert!(files.len() >= 8, "goldens are missing: {files:?}");
+        assert!(files.len() >= 11, "goldens are missing: {files:?}");
         files
             .into_iter()
             .map(|path| Golden {
                 name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
                 case: Case::load(&path).unwrap_or_else(|error| panic!("{error}")),
-                bytes: std::fs::read(&path).expect("reads"),
+                file: File::read(&path),
             })
             .collect()
     }
 
+    fn with_options() -> Vec<Golden> {
+        let mut all = Self::all();
+        all.retain(|golden| WITH_OPTIONS.contains(&golden.name.as_str()));
+        assert_eq!(all.len(), WITH_OPTIONS.len(), "goldens are missing");
+        all
+    }
+
     fn expected(&self, name: &str) -> Vec<f64> {
-        let file = SafeTensors::deserialize(&self.bytes).expect("a safetensors file");
-        let view =
-            file.tensor(&format!("expect.{name}")).unwrap_or_else(|_| panic!("{name} is not expected"));
-        let words = view.data().chunks_exact(4).map(|b| [b[0], b[1], b[2], b[3]]);
-        match view.dtype() {
-            Dtype::I32 => words.map(|b| i32::from_le_bytes(b).into()).collect(),
-            _ => words.map(|b| f32::from_le_bytes(b).into()).collect(),
+        let tensor = self.file.tensors.get(&format!("expect.{name}"));
+        let tensor = tensor.unwrap_or_else(|| panic!("{}: {name} is not expected", self.name));
+        match tensor.dtype {
+            Dtype::I32 => tensor.words().map(|b| i32::from_le_bytes(b).into()).collect(),
+            _ => tensor.words().map(|b| f32::from_le_bytes(b).into()).collect(),
         }
     }
 
-    /// What is out of tolerance, and the largest gradient error.
-    fn compare(&self, got: &Outcome, gradients: f64, scalars: f64) -> (Vec<String>, f64) {
+    /// What is out of tolerance, and the largest errors: of gradients, and of scalars and weights, which are
+    /// held to the same tolerance.
+    fn compare(&self, got: &Outcome, gradients: f64, scalars: f64) -> (Vec<String>, [f64; 2]) {
         let mut wrong = Vec::new();
-        let path: Vec<f64> = got.path.iter().map(|&feature| feature.into()).collect();
-        if path != self.expected("path") {
-            wrong.push("path".to_string());
-        }
-        let mut worst: f64 = 0.0;
-        for (name, _, values) in got.tensors() {
-            let is_gradient = name.starts_with("grad.");
-            let error = distance(&values, &self.expected(&name));
-            if is_gradient {
-                worst = worst.max(error);
+        for (name, _, values) in got.words() {
+            let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+            if values != self.expected(&name) {
+                wrong.push(name);
             }
-            let limit = if is_gradient { gradients } else { scalars };
+        }
+        let mut worst = [0.0f64; 2];
+        for (name, _, values) in got.tensors() {
+            let error = distance(&values, &self.expected(&name));
+            let (limit, worst) = match name.starts_with("grad.") {
+                true => (gradients, &mut worst[0]),
+                false => (scalars, &mut worst[1]),
+            };
+            *worst = worst.max(error);
             if error > limit {
                 wrong.push(format!("{name}: {error:.1e} > {limit:.0e}"));
             }
         }
         (wrong, worst)
     }
+
+    /// Everything that the file expects is part of the outcome.
+    fn check_names(&self, got: &Outcome) {
+        let names = got.tensors().into_iter().map(|(name, ..)| name);
+        let mut names: Vec<String> = names.chain(got.words().into_iter().map(|(name, ..)| name)).collect();
+        names.sort();
+        let expected = self.file.tensors.keys().filter_map(|name| name.strip_prefix("expect."));
+        assert_eq!(names, expected.collect::<Vec<_>>(), "{}", self.name);
+    }
+
+    /// What is beyond the tolerances of f32 when a setting has another value, or with `None` is missing.
+    fn wrong_with(&self, key: &str, value: Option<&str>) -> Vec<String> {
+        let mut file = self.file.clone();
+        match value {
+            Some(value) => file.set(key, value),
+            None => drop(file.metadata.remove(key)),
+        }
+        let folder = TempDir::new(&format!("golden-{}", self.name));
+        let path = folder.0.join("case.safetensors");
+        file.write(&path);
+        let case = Case::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        let got = case.run_blocking(&Engine::cpu_f64()).unwrap_or_else(|error| panic!("{error}"));
+        self.compare(&got, 1e-4, 1e-5).0
+    }
 }
 
 fn check(name: &str, engine: &Engine, gradients: f64, scalars: f64) {
     for golden in Golden::all() {
         let outcome = golden.case.run_blocking(engine).unwrap_or_else(|error| panic!("{error}"));
+        golden.check_names(&outcome);
         let (wrong, worst) = golden.compare(&outcome, gradients, scalars);
-        println!("{name:8} {:20} largest gradient error {worst:.1e}", golden.name);
+        println!("{name:8} {:20} largest errors {:.1e}, {:.1e}", golden.name, worst[0], worst[1]);
         assert!(wrong.is_empty(), "{name}, {}: {wrong:?}", golden.name);
     }
 }
@@ -84,24 +122,86 @@ fn both_engines_reproduce_every_golden() {
     }
 }
 
-/// The control: each kind of mistake must be seen.
+/// A setting, another value for it (`None`: as published), where that must be seen, and where not.
+type Try = (&'static str, Option<&'static str>, &'static str, &'static [&'static str]);
+
+const TRIES: [Try; 16] = [
+    ("exact_stop", None, "grad.policy", &["path"]),
+    ("hazard", None, "grad.policy", &["path"]),
+    ("score", None, "grad.policy", &["path", "part", "J_ent", "predictor"]),
+    ("twins", Some("4"), "grad.policy", &["path", "part", "J_ent", "predictor"]),
+    ("lure", None, "grad.policy", &["path", "part", "J_ent", "predictor"]),
+    ("guard", None, "grad.policy", &["path", "part", "J_ent", "predictor"]),
+    ("focus", None, "grad.predictor", &["path", "part", "L_pred", "policy"]),
+    ("parts", None, "grad.predictor", &["path", "L_pred", "policy"]),
+    ("seed", None, "part", &["path", "L_pred", "policy"]),
+    ("alpha", Some("0.2"), "grad.policy", &["path", "part", "predictor"]),
+    ("lambda_ent", Some("0.05"), "grad.policy", &["path", "part", "predictor"]),
+    ("policy_rate", Some("0.01"), "after.policy", &["grad", "predictor"]),
+    ("predictor_rate", Some("0.01"), "after.predictor", &["grad", "policy"]),
+    ("policy_steps", Some("9"), "after.policy", &["grad", "predictor"]),
+    // The masks are another step's as well.
+    ("predictor_steps", Some("9"), "after.predictor", &["policy"]),
+    ("average", Some("0.15"), "average", &["grad", "after"]),
+];
+
+/// Every setting of the default step is in its golden, and it is read: with another value the outcome is
+/// another one, beyond the tolerances, and only where that setting has a say.
+#[test]
+fn every_setting_of_a_golden_matters() {
+    for golden in Golden::with_options() {
+        let name = &golden.name;
+        for (key, value, seen, unseen) in TRIES {
+            // A step whose choices are not scored has neither `score` nor `twins`, one with a relaxed stop
+            // has no `exact_stop`.
+            if !golden.file.metadata.contains_key(key) {
+                assert_ne!(name, "default_scored", "the default step lacks {key}");
+                continue;
+            }
+            let wrong = golden.wrong_with(key, value);
+            let in_wrong = |what: &str| wrong.iter().any(|name| name.contains(what));
+            assert!(in_wrong(seen), "{name}: {key} is not seen in {seen}: {wrong:?}");
+            let stray = unseen.iter().find(|what| in_wrong(what));
+            assert_eq!(stray, None, "{name}: {key} has no say there: {wrong:?}");
+        }
+        let tried = |key: &&String| TRIES.iter().any(|(tried, ..)| tried == key);
+        let untried: Vec<&String> = golden.file.metadata.keys().filter(|key| !tried(key)).collect();
+        assert_eq!(untried.len(), 4, "{name}: {untried:?}"); // k, rollout, and the temperatures
+    }
+    // Nothing is relaxed once choices are scored: neither is the temperature of that seen.
+    for golden in Golden::with_options() {
+        let wrong = golden.wrong_with("tau_soft", Some("0.7"));
+        assert_eq!(wrong.is_empty(), golden.name == "default_scored", "{}: {wrong:?}", golden.name);
+    }
+}
+
+/// The control: each kind of mistake must be seen, in every golden.
 #[test]
 fn the_golden_comparator_can_fail() {
-    let golden = &Golden::all()[0];
-    let right = golden.case.run_blocking(&Engine::cpu_f64()).unwrap_or_else(|error| panic!("{error}"));
-    assert!(golden.compare(&right, 1e-6, 1e-6).0.is_empty());
-    let wrong = |change: fn(&mut Outcome)| {
-        let mut outcome = right.clone();
-        change(&mut outcome);
-        golden.compare(&outcome, 1e-4, 1e-5).0
-    };
-    assert!(wrong(|o| o.path[0] ^= 1)[0].contains("path"));
-    assert!(wrong(|o| o.objective *= 1.0001)[0].contains("J_ent"));
-    assert!(wrong(|o| o.prediction_loss = f64::NAN)[0].contains("L_pred"));
-    assert!(wrong(|o| o.policy[1].weight[0] += 1.0)[0].contains("grad.policy.1.weight"));
-    let largest = |values: &[f64]| values.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
-    let mut shifted = right.clone();
-    let by = 2e-4 * largest(&shifted.predictor[2].bias);
-    shifted.predictor[2].bias[0] += by;
-    assert!(golden.compare(&shifted, 1e-4, 1e-5).0[0].contains("grad.predictor.2.bias"));
+    for golden in Golden::all() {
+        let right = golden.case.run_blocking(&Engine::cpu_f64()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(golden.compare(&right, 1e-6, 1e-6).0.is_empty());
+        let fails = |what: &str, change: &dyn Fn(&mut Outcome)| {
+            let mut outcome = right.clone();
+            change(&mut outcome);
+            let wrong = golden.compare(&outcome, 1e-4, 1e-5).0;
+            let seen = wrong.len() == 1 && wrong[0].starts_with(what);
+            assert!(seen, "{}: {what} is spoilt, seen is {wrong:?}", golden.name);
+        };
+        let shift = |values: &mut [f64], by: f64| {
+            values[0] += by * values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+        };
+        fails("path", &|o| o.path[0] ^= 1);
+        fails("J_ent", &|o| o.objective *= 1.0001);
+        fails("L_pred", &|o| o.prediction_loss = f64::NAN);
+        fails("grad.policy.1.weight", &|o| o.policy[1].weight[0] += 1.0);
+        fails("grad.predictor.2.bias", &|o| shift(&mut o.predictor[2].bias, 2e-4));
+        if WITH_OPTIONS.contains(&golden.name.as_str()) {
+            fails("part", &|o| o.part[0] ^= 1);
+            fails("after.policy.2.weight", &|o| shift(&mut o.after[0][2].weight, 2e-5));
+            fails("after.predictor.0.bias", &|o| shift(&mut o.after[1][0].bias, 2e-5));
+            fails("average.policy.1.bias", &|o| shift(&mut o.average[0][1].bias, 2e-5));
+            fails("average.predictor.1.weight", &|o| shift(&mut o.average[1][1].weight, 2e-5));
+        }
+    }
 }

@@ -245,7 +245,7 @@ fn random_numbers_are_the_same_bits() {
     let Some(engine) = common::gpu() else { return };
     let mut pair = Pair::new(&engine, &Shape { features: 130, options: Some(1.0), ..PLAIN });
     // Without a rollout nothing was asked: say that everything was, at once.
-    let [tape, relax] = ["scalars", "relax"].map(|name| pair.cpu.plan().find(name).expect("declared"));
+    let [tape, relax] = ["scalars", "masks"].map(|name| pair.cpu.plan().find(name).expect("declared"));
     pair.cpu.reals_mut(tape).fill(1.0);
     let drawn = [
         k::Gather::KERNEL,

@@ -1,15 +1,18 @@
 //! One training step from a file: the door through which ports, and our own tests, check that a step
-//! is exact. A case holds the batch, the noise and the weights; the outcome holds the objective, its
-//! parts, the path and every gradient. `assets/golden/README.md` describes both files.
+//! is exact. A case holds the batch, the noise and the weights, the step's options and Adam's state if it
+//! has any; the outcome holds the objective, its parts, the path, every gradient, and what the update makes
+//! of the weights. `assets/golden/README.md` describes both files.
 
 use super::config::{Config, Rollout, Stage};
 use super::layout::Noise;
 use super::stepper::Stepper;
 use crate::data::{Dataset, Split};
 use crate::engine::Engine;
+use crate::engine::kernels::words::{clock, settings};
+use crate::engine::plan::BufferId;
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
-use crate::nn::{Mlp, Tensors, pitch};
+use crate::nn::{Mlp, Net, Tensors, pitch};
 use crate::problem::{Feature, Problem};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::collections::{BTreeMap, HashMap};
@@ -32,6 +35,14 @@ pub struct Case {
     dropout: Option<[Vec<f64>; 2]>,
     policy: Vec<Tensors>,
     predictor: Vec<Tensors>,
+    update: Option<Update>,
+}
+
+/// What an update goes on from: of the policy and of the predictor, the steps done and [`STATE`].
+#[derive(Clone, Debug)]
+struct Update {
+    steps: [u32; 2],
+    state: [Vec<Vec<Tensors>>; 2],
 }
 
 /// What a replayed step gave.
@@ -51,6 +62,12 @@ pub struct Outcome {
     pub policy: Vec<Tensors>,
     /// ∇L_pred: the predictor's.
     pub predictor: Vec<Tensors>,
+    /// The parts of the path that the predictor also learned on, as masks: `[B][d]`. Empty if it did not.
+    pub part: Vec<u32>,
+    /// The weights of policy and predictor after the update. Empty, like the next, if the case has none.
+    pub after: [Vec<Tensors>; 2],
+    /// Their moving averages.
+    pub average: [Vec<Tensors>; 2],
     steps: usize,
     batch: usize,
     networks: [Mlp; 2],
@@ -59,6 +76,18 @@ pub struct Outcome {
 
 /// The metadata keys of a case.
 const KEYS: [&str; 6] = ["alpha", "k", "tau_hard", "tau_soft", "lambda_ent", "rollout"];
+/// Those of the step's options, each as published if it is missing.
+const OPTIONS: [&str; 9] =
+    ["exact_stop", "hazard", "score", "twins", "lure", "guard", "focus", "parts", "seed"];
+/// Those of the update: all of them or none.
+const UPDATE: [&str; 5] = ["policy_rate", "predictor_rate", "policy_steps", "predictor_steps", "average"];
+/// What an update keeps of each weight: Adam's moments, and the moving average.
+const STATE: [&str; 3] = ["mean", "variance", "average"];
+
+/// All metadata keys.
+fn keys() -> impl Iterator<Item = &'static str> {
+    KEYS.into_iter().chain(OPTIONS).chain(UPDATE)
+}
 
 /// Reads a case piece by piece and remembers what was asked for.
 struct Reader {
@@ -102,8 +131,9 @@ impl Reader {
             }
             reader.tensors.insert(name.to_string(), Tensor { shape: view.shape().to_vec(), values });
         }
-        if let Some(key) = reader.metadata.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return reader.fail(format!("unknown metadata `{key}`; known are {}", KEYS.join(", ")));
+        if let Some(key) = reader.metadata.keys().find(|key| keys().all(|known| known != key.as_str())) {
+            let known: Vec<&str> = keys().collect();
+            return reader.fail(format!("unknown metadata `{key}`; known are {}", known.join(", ")));
         }
         Ok(reader)
     }
@@ -118,6 +148,63 @@ impl Reader {
     fn number<N: std::str::FromStr>(&self, key: &str) -> Result<N> {
         let text = self.text(key)?;
         text.parse().or_else(|_| self.fail(format!("metadata `{key}` is `{text}`, not a number that fits")))
+    }
+
+    /// A number that may be missing.
+    fn option<N: std::str::FromStr>(&self, key: &str, usual: N) -> Result<N> {
+        if self.metadata.contains_key(key) { self.number(key) } else { Ok(usual) }
+    }
+
+    /// The options and rates of a stage.
+    fn stage(&self, has_update: bool) -> Result<Stage> {
+        let usual = Stage::default();
+        let exact_stop = match self.metadata.get("exact_stop").map(String::as_str) {
+            None => usual.exact_stop,
+            Some("true") => true,
+            Some("false") => false,
+            Some(other) => {
+                return self
+                    .fail(format!("metadata `exact_stop` is `{other}`, but it must be `true` or `false`"));
+            }
+        };
+        let stage = Stage {
+            alpha: self.number("alpha")?,
+            tau_soft: self.number("tau_soft")?,
+            lambda: self.number("lambda_ent")?,
+            lure: self.option("lure", usual.lure)?,
+            guard: self.option("guard", usual.guard)?,
+            exact_stop,
+            hazard: self.option("hazard", usual.hazard)?,
+            score: self.option("score", usual.score)?,
+            twins: self.option("twins", usual.twins)?,
+            focus: self.option("focus", usual.focus)?,
+            parts: self.option("parts", usual.parts)?,
+            blur: 0.0,
+            policy_rate: if has_update { self.number("policy_rate")? } else { usual.policy_rate },
+            predictor_rate: if has_update { self.number("predictor_rate")? } else { usual.predictor_rate },
+            average: if has_update { self.number("average")? } else { usual.average },
+        };
+        stage.check()?;
+        Ok(stage)
+    }
+
+    /// What an update keeps of a network with these inputs, hidden layers and outputs.
+    fn state(&mut self, net: &str, [inputs, h0, h1, outputs]: [usize; 4]) -> Result<Vec<Vec<Tensors>>> {
+        let mut state = Vec::new();
+        for what in STATE {
+            let name = format!("{what}.{net}");
+            let (hidden, tensors) = self.network(&name, inputs, Some(outputs))?;
+            if hidden != [h0, h1] {
+                return self
+                    .fail(format!("`{name}` has hidden layers of {hidden:?}, but `{net}` {:?}", [h0, h1]));
+            }
+            let mut values = tensors.iter().flat_map(|layer| layer.weight.iter().chain(&layer.bias));
+            if what == "variance" && values.any(|&value| value < 0.0) {
+                return self.fail(format!("`{name}` has a value below 0"));
+            }
+            state.push(tensors);
+        }
+        Ok(state)
     }
 
     /// Takes an optional tensor with so many dimensions.
@@ -229,14 +316,12 @@ impl Case {
             }
         };
         let steps: usize = r.number("k")?;
-        let (alpha, tau_hard): (f64, f64) = (r.number("alpha")?, r.number("tau_hard")?);
-        let stage = Stage {
-            alpha,
-            tau_soft: r.number("tau_soft")?,
-            lambda: r.number("lambda_ent")?,
-            ..Stage::default()
-        };
-        stage.check()?;
+        let tau_hard: f64 = r.number("tau_hard")?;
+        let has_update = UPDATE.iter().any(|&key| r.metadata.contains_key(key));
+        let stage = r.stage(has_update)?;
+        if stage.twins > batch.max(1) {
+            return r.fail(format!("metadata `twins` is {}, but there are {batch} rows", stage.twins));
+        }
         let rollout = match r.text("rollout")? {
             "st" => Rollout::StraightThrough,
             "soft" => Rollout::Soft,
@@ -244,10 +329,27 @@ impl Case {
                 return r.fail(format!("metadata `rollout` is `{other}`, but it must be `st` or `soft`"));
             }
         };
+        if rollout == Rollout::Soft && stage.score > 0.0 {
+            return r
+                .fail("metadata `score` is above 0, but a soft rollout makes no choices to score".into());
+        }
         let inputs = columns + features;
         let (policy_hidden, policy) = r.network("policy", inputs, Some(features + 1))?;
         let (predictor_hidden, predictor) = r.network("predictor", inputs, None)?;
         let classes = predictor[2].bias.len();
+        let update = if has_update {
+            let [p0, p1] = policy_hidden;
+            let [q0, q1] = predictor_hidden;
+            Some(Update {
+                steps: [r.number("policy_steps")?, r.number("predictor_steps")?],
+                state: [
+                    r.state("policy", [inputs, p0, p1, features + 1])?,
+                    r.state("predictor", [inputs, q0, q1, classes])?,
+                ],
+            })
+        } else {
+            None
+        };
 
         let features_list =
             cost.iter().enumerate().map(|(i, &cost)| Feature { name: format!("x{}", i + 1), cost });
@@ -262,7 +364,7 @@ impl Case {
             y: labels.into_iter().map(index).collect(),
         };
         let config = Config {
-            alpha,
+            alpha: stage.alpha,
             horizon: Some(steps),
             policy_hidden,
             predictor_hidden,
@@ -275,6 +377,7 @@ impl Case {
             } else {
                 0.0
             },
+            seed: r.option("seed", 0)?,
             memory_budget: u64::MAX,
             ..Config::default()
         };
@@ -292,7 +395,7 @@ impl Case {
             return r.fail(format!("unknown tensor `{name}`"));
         }
         let data = Dataset::new(problem, train, Split::default(), Split::default())?;
-        Ok(Self { data, config, stage, gumbel, dropout, policy, predictor })
+        Ok(Self { data, config, stage, gumbel, dropout, policy, predictor, update })
     }
 
     /// Puts the case on an engine, everything but the step done.
@@ -304,6 +407,7 @@ impl Case {
         trainer.set_stage(self.stage)?;
         let layout = trainer.layout().clone();
         let actions = layout.sizes.features + 1;
+        let betas = trainer.setting_values(&self.stage);
         let program = trainer.program_mut();
         program.write(layout.policy.values, 0, &layout.policy.mlp.pack(&self.policy));
         program.write(layout.predictor.values, 0, &layout.predictor.mlp.pack(&self.predictor));
@@ -315,6 +419,18 @@ impl Case {
                 &padded(multipliers, self.config.predictor_hidden[layer]),
             );
         }
+        if let Some(update) = &self.update {
+            let nets = [layout.policy, layout.predictor];
+            for (at, (net, state)) in nets.iter().zip(&update.state).enumerate() {
+                for (id, tensors) in [net.mean, net.variance, net.average].into_iter().zip(state) {
+                    program.write(id, 0, &net.mlp.pack(tensors));
+                }
+                let power = |beta: usize| betas[beta].powf(update.steps[at].into());
+                program.write(layout.powers, 2 * at, &[power(settings::BETA1), power(settings::BETA2)]);
+            }
+            // The clock counts every step: the predictor takes part in all of them.
+            program.write_words(layout.clock, clock::STEP, &[update.steps[1]]);
+        }
         Ok(trainer)
     }
 
@@ -324,13 +440,32 @@ impl Case {
     /// The engine has too little memory or refuses something, or a result is not a finite number.
     pub fn run_blocking(&self, engine: &Engine) -> Result<Outcome> {
         let mut trainer = self.prepare(engine)?;
-        let step = trainer.training_step(&trainer.stage());
+        let step = trainer.training_step(&self.stage);
         trainer.run(step.prepare, 1);
         trainer.run(step.first, 1);
+        if self.update.is_some() {
+            trainer.run(step.update, 1);
+        }
         let layout = trainer.layout().clone();
         let metrics = trainer.metrics_blocking()?;
         let program = trainer.program();
         let (policy, predictor) = (layout.policy, layout.predictor);
+        let weights = |of: fn(&Net) -> BufferId| -> Result<[Vec<Tensors>; 2]> {
+            let net = |net: Net| match self.update {
+                Some(_) => Ok(net.mlp.unpack(&program.read_blocking(of(&net))?)),
+                None => Ok(Vec::new()),
+            };
+            Ok([net(policy)?, net(predictor)?])
+        };
+        // The masks of parts are in the first rows of the relaxed ones, which nothing needs any more.
+        let features = layout.sizes.features;
+        let part = if self.stage.parts > 0.0 {
+            let rows = program.read_blocking(layout.masks)?;
+            let rows = rows.chunks_exact(2 * pitch(features)).take(layout.sizes.batch);
+            rows.flat_map(|row| row[..features].iter().map(|&seen| seen as u32)).collect()
+        } else {
+            Vec::new()
+        };
         let outcome = Outcome {
             objective: metrics.objective,
             prediction_loss: metrics.prediction_loss,
@@ -339,6 +474,9 @@ impl Case {
             path: program.read_words_blocking(layout.path)?,
             policy: policy.mlp.unpack(&program.read_blocking(policy.grad)?),
             predictor: predictor.mlp.unpack(&program.read_blocking(predictor.grad)?),
+            part,
+            after: weights(|net| net.values)?,
+            average: weights(|net| net.average)?,
             steps: layout.sizes.steps,
             batch: layout.sizes.batch,
             networks: [policy.mlp, predictor.mlp],
@@ -370,13 +508,31 @@ impl Outcome {
             scalar("G", self.loss_and_cost),
             scalar("H", self.entropy),
         ];
-        let networks = [("policy", &self.policy), ("predictor", &self.predictor)];
-        for ((name, gradients), mlp) in networks.into_iter().zip(&self.networks) {
-            for ((i, gradient), layer) in gradients.iter().enumerate().zip(&mlp.layers) {
-                let weight = format!("grad.{name}.{i}.weight");
-                tensors.push((weight, vec![layer.outputs, layer.inputs], gradient.weight.clone()));
-                tensors.push((format!("grad.{name}.{i}.bias"), vec![layer.outputs], gradient.bias.clone()));
+        let ([policy, predictor], [after, average]) = (&self.networks, [&self.after, &self.average]);
+        let networks = [
+            ("grad.policy", &self.policy, policy),
+            ("grad.predictor", &self.predictor, predictor),
+            ("after.policy", &after[0], policy),
+            ("after.predictor", &after[1], predictor),
+            ("average.policy", &average[0], policy),
+            ("average.predictor", &average[1], predictor),
+        ];
+        for (name, values, mlp) in networks {
+            for ((i, values), layer) in values.iter().enumerate().zip(&mlp.layers) {
+                let weight = format!("{name}.{i}.weight");
+                tensors.push((weight, vec![layer.outputs, layer.inputs], values.weight.clone()));
+                tensors.push((format!("{name}.{i}.bias"), vec![layer.outputs], values.bias.clone()));
             }
+        }
+        tensors
+    }
+
+    /// The tensors of whole numbers: name, shape, values.
+    pub fn words(&self) -> Vec<(String, Vec<usize>, Vec<u32>)> {
+        let mut tensors = vec![("path".into(), vec![self.steps, self.batch], self.path.clone())];
+        if !self.part.is_empty() {
+            let shape = vec![self.batch, self.part.len() / self.batch];
+            tensors.push(("part".into(), shape, self.part.clone()));
         }
         tensors
     }
@@ -401,8 +557,10 @@ impl Outcome {
                 (name, dtype, shape, bytes)
             })
             .collect();
-        let path_bytes = self.path.iter().flat_map(|&feature| (feature as i32).to_le_bytes()).collect();
-        buffers.push(("path".into(), Dtype::I32, vec![self.steps, self.batch], path_bytes));
+        buffers.extend(self.words().into_iter().map(|(name, shape, values)| {
+            let bytes = values.iter().flat_map(|&value| (value as i32).to_le_bytes()).collect();
+            (name, Dtype::I32, shape, bytes)
+        }));
         let views = buffers
             .iter()
             .map(|(name, dtype, shape, bytes)| {

@@ -35,6 +35,8 @@ pub(super) struct TrainingStep {
     pub prepare: Section,
     /// The first micro-batch.
     pub first: Section,
+    /// What comes after them.
+    pub update: Section,
 }
 
 impl Sections {
@@ -87,7 +89,7 @@ impl Layout {
 
     fn training_step(&self, b: &mut PlanBuilder, name: &str) -> TrainingStep {
         let s = &self.sizes;
-        let mut parts = None;
+        let mut parts = [None; 3];
         let whole = b.section(name, |b| {
             // The inputs' gradients are only there to go through the masks.
             let layers = if s.scored { 1..3 } else { 0..3 };
@@ -101,13 +103,15 @@ impl Layout {
                 self.backward(b, micro);
                 self.learn_submasks(b, micro);
             });
-            parts = Some((prepare, first.unwrap_or(prepare)));
-            self.policy.adam(b, s.lanes, hyper::RATE_POLICY, 0, self.adam_state());
-            self.predictor.adam(b, s.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
-            self.advance(b, POLICY | PREDICTOR, false);
+            let update = b.section(format!("{name}.update"), |b| {
+                self.policy.adam(b, s.lanes, hyper::RATE_POLICY, 0, self.adam_state());
+                self.predictor.adam(b, s.lanes, hyper::RATE_PREDICTOR, 2, self.adam_state());
+                self.advance(b, POLICY | PREDICTOR, false);
+            });
+            parts = [Some(prepare), first, Some(update)];
         });
-        let (prepare, first) = parts.unwrap_or((whole, whole));
-        TrainingStep { horizon: s.steps, scored: s.scored, whole, prepare, first }
+        let [prepare, first, update] = parts.map(|part| part.unwrap_or(whole));
+        TrainingStep { horizon: s.steps, scored: s.scored, whole, prepare, first, update }
     }
 
     /// A step of the predictor alone, on masks drawn feature by feature, or on everything.
