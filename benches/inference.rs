@@ -10,9 +10,10 @@
 mod support;
 
 use clap::Parser;
+use querent::data::Part;
 use querent::data::{Dataset, Normalization};
-use querent::nmppg::{Stepper, Which};
-use querent::nn::{Mlp, Tensors};
+use querent::nmppg::Stepper;
+use querent::nn::{Stack, Tensors};
 use querent::{Engine, Model, Session, Step};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -88,8 +89,8 @@ struct Network {
 impl Network {
     fn new(shape: Shape) -> Outcome<Self> {
         let weights = |outputs, which| {
-            let mlp = Mlp::new(shape.columns + shape.d, [shape.hidden; 2], outputs);
-            mlp.unpack(&mlp.init(1, which))
+            let stack = Stack::new(0, &[shape.columns + shape.d, shape.hidden, shape.hidden, outputs]);
+            stack.unpack(&stack.init(1, which))
         };
         let (mut policy, predictor) = (weights(shape.d + 1, 0), weights(shape.classes, 1));
         policy[2].bias[shape.d] = -1e6;
@@ -122,7 +123,7 @@ impl Network {
         let mut session = self.model.session();
         let mut stepper = Stepper::new(&Engine::cpu(), &data, shape.config(128))?;
         stepper.set_weights(&self.policy, &self.predictor);
-        let asked = stepper.evaluate_blocking(Which::Test)?.acquisitions;
+        let asked = stepper.evaluate_blocking(Part::Test)?.acquisitions;
         if asked != shape.k as f64 {
             return Err(format!("{asked} questions an instance, but {} were expected", shape.k).into());
         }
@@ -132,7 +133,7 @@ impl Network {
             })?,
             Contender::ours("evaluator", move |times| {
                 for _ in 0..times {
-                    stepper.evaluate_blocking(Which::Test)?;
+                    stepper.evaluate_blocking(Part::Test)?;
                 }
                 Ok(())
             })?,

@@ -10,8 +10,8 @@ use clap::Parser;
 use common::sweep::mean_and_deviation;
 use common::{Flags, Outcome};
 use querent::data::synthetic;
-use querent::history::{Epoch, Phase};
 use querent::nmppg::{Config, Rollout};
+use querent::policy::history::{Epoch, Phase};
 use querent::report::{self, CurvePoint, Series};
 use querent::{Engine, Error, Result, files};
 

@@ -8,7 +8,7 @@ mod common;
 use clap::Parser;
 use common::{Flags, Task};
 use querent::data::{Dataset, synthetic};
-use querent::evaluate::Traces;
+use querent::policy::evaluate::Traces;
 
 #[derive(Parser)]
 struct Args {

@@ -1,12 +1,12 @@
 //! What a policy has to beat: asking nothing, and asking the same best features of everybody.
 
-use crate::data::{Dataset, Split};
+use crate::data::{Dataset, Part, Split};
 use crate::engine::Engine;
 use crate::engine::cpu::matmul::{Finish, Shape, Start, matmul};
 use crate::error::{Error, Result};
-use crate::evaluate::{Summary, Traces};
-use crate::methods::nmppg::{Config, Stepper, Which};
+use crate::methods::nmppg::{Config, Stepper};
 use crate::nn::Tensors;
+use crate::policy::evaluate::{Summary, Traces};
 use crate::problem::{Feature, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -50,14 +50,14 @@ fn narrow(values: &[f64]) -> Vec<f32> {
 }
 
 /// The rows of a split as the networks read them, at most so many.
-fn inputs(data: &Dataset, which: Which, most: usize) -> (Vec<f32>, Vec<u32>) {
+fn inputs(data: &Dataset, part: Part, most: usize) -> (Vec<f32>, Vec<u32>) {
     let columns = data.problem().columns();
-    let split = &data.splits()[which as usize];
+    let split = &data.splits()[part as usize];
     let rows = split.y.len().min(most);
     let x = match data.images() {
         Some(images) => {
             let divisor = data.divisor().unwrap_or(1) as f32;
-            images[which as usize][..rows * columns].iter().map(|&byte| f32::from(byte) / divisor).collect()
+            images[part as usize][..rows * columns].iter().map(|&byte| f32::from(byte) / divisor).collect()
         }
         None => split.x[..rows * columns].to_vec(),
     };
@@ -68,7 +68,7 @@ impl Selector {
     fn new(data: &Dataset, layers: &[Tensors]) -> Self {
         let problem = data.problem();
         let columns = problem.columns();
-        let (x, y) = inputs(data, Which::Validation, ROWS);
+        let (x, y) = inputs(data, Part::Validation, ROWS);
         let hidden = [layers[0].bias.len(), layers[1].bias.len()];
         let wide = columns + problem.features().len();
         let first = by_input(&layers[0].weight, wide);
@@ -229,8 +229,8 @@ pub fn subset_blocking(engine: &Engine, data: &Dataset, config: &Config, chosen:
         .with_known_columns(known.len())
         .with_class_weights(problem.class_weights().to_vec())?;
     let all = problem.columns();
-    let splits = [Which::Train, Which::Validation, Which::Test].map(|which| {
-        let (x, y) = inputs(data, which, usize::MAX);
+    let splits = [Part::Train, Part::Validation, Part::Test].map(|part| {
+        let (x, y) = inputs(data, part, usize::MAX);
         let mut to = Split { x: Vec::new(), y };
         for row in x.chunks_exact(all) {
             if idle {
@@ -266,9 +266,9 @@ fn best_answers_blocking(engine: &Engine, data: &Dataset, config: &Config) -> Re
         stepper.set_stage(stretched.warm_up_stage(epoch, pass))?;
         stepper.reference_steps(config.whole_passes(pass));
         stepper.metrics_blocking()?;
-        let validation = stepper.evaluate_all_blocking(Which::Validation)?;
+        let validation = stepper.evaluate_all_blocking(Part::Validation)?;
         if best.as_ref().is_none_or(|(loss, _)| validation.loss < *loss) {
-            best = Some((validation.loss, stepper.answers_blocking(Which::Test)?));
+            best = Some((validation.loss, stepper.answers_blocking(Part::Test)?));
         }
     }
     let (_, answers) = best.ok_or_else(|| Error::Config("the baseline was given no epochs".into()))?;

@@ -1,9 +1,9 @@
 //! What a policy did with a split, condensed to what a report shows: no rows in it.
 
+use crate::data::Part;
+use crate::data::encoding::{Code, Encoding, short};
 use crate::data::{Dataset, Normalization};
-use crate::encoding::{Code, Encoding, short};
-use crate::evaluate::Outcomes;
-use crate::nmppg::Which;
+use crate::policy::evaluate::Outcomes;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -93,9 +93,9 @@ struct Tree<'a> {
 
 impl Digest {
     /// Condenses what a model did with a split.
-    pub fn of(data: &Dataset, encoding: Option<&Encoding>, which: Which, outcomes: &Outcomes) -> Self {
+    pub fn of(data: &Dataset, encoding: Option<&Encoding>, part: Part, outcomes: &Outcomes) -> Self {
         let problem = data.problem();
-        let split = &data.splits()[which as usize];
+        let split = &data.splits()[part as usize];
         let traces = &outcomes.traces;
         let (features, classes) = (problem.features().len(), problem.classes().len());
         let n = traces.len().max(1) as f64;
@@ -131,7 +131,7 @@ impl Digest {
         let rows = shown.iter().map(|(_, u)| u.name.clone()).chain(["STOP".to_string()]).collect();
         let shares = shown.iter().map(|(i, _)| all[*i].clone()).chain([all[features].clone()]).collect();
         let describe =
-            |feature: usize, instances: &[usize]| describe(data, encoding, which, feature, instances);
+            |feature: usize, instances: &[usize]| describe(data, encoding, part, feature, instances);
         let tree = Tree { problem, outcomes, labels: &split.y, describe: &describe };
         let everyone: Vec<usize> = (0..traces.len()).collect();
         let (flow, flow_rest) = tree.branches(&everyone, 0, None);
@@ -230,7 +230,7 @@ impl Tree<'_> {
 fn describe(
     data: &Dataset,
     encoding: Option<&Encoding>,
-    which: Which,
+    part: Part,
     feature: usize,
     instances: &[usize],
 ) -> String {
@@ -242,9 +242,9 @@ fn describe(
     };
     let Normalization { mean, scale } = data.normalization();
     let value = |instance: usize, column: usize| match data.images() {
-        Some(images) => f32::from(images[which as usize][instance * columns + column]),
+        Some(images) => f32::from(images[part as usize][instance * columns + column]),
         None => {
-            let x = data.splits()[which as usize].x[instance * columns + column];
+            let x = data.splits()[part as usize].x[instance * columns + column];
             let raw = x * scale[column] + mean[column];
             // Zero comes back as the rounding error of the way there and back.
             if raw.abs() < 1e-6 * (mean[column].abs() + scale[column]) { 0.0 } else { raw }

@@ -42,27 +42,23 @@
 pub mod baseline;
 pub mod data;
 pub mod digest;
-pub mod encoding;
 pub mod engine;
 mod error;
-pub mod evaluate;
 pub mod files;
-pub mod history;
 pub mod methods;
-mod model;
 pub mod nn;
+pub mod policy;
 mod problem;
 pub mod random;
 #[cfg(feature = "report")]
 pub mod report;
 pub mod run;
-mod session;
+pub mod train;
 
-pub use encoding::Encoding;
+pub use data::encoding::Encoding;
 pub use engine::{Budget, Engine};
 pub use error::{Error, Result};
 pub use methods::nmppg;
-pub use model::Model;
+pub use policy::{Answer, Event, Model, Question, Session, Step, Values};
 pub use problem::{Feature, Problem};
-pub use session::{Answer, Event, Question, Session, Step, Values};
 pub use wgpu;

@@ -1,11 +1,11 @@
 //! What `querent train` leaves beside its models: what was trained, on what, and what came of it.
 
 use crate::baseline::Subset;
+use crate::data::encoding::Metric;
 use crate::digest::Digest;
-use crate::encoding::Metric;
 use crate::error::{Error, Result};
-use crate::evaluate::Summary;
 use crate::files::write_atomically;
+use crate::policy::evaluate::Summary;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

@@ -67,9 +67,9 @@ fn load(folder: &Path) -> Model {
 }
 
 /// The history without the seconds, which no two runs share.
-fn history(model: &Model) -> Vec<querent::history::Epoch> {
+fn history(model: &Model) -> Vec<querent::policy::history::Epoch> {
     let epochs = model.history().iter().cloned();
-    epochs.map(|epoch| querent::history::Epoch { seconds: 0.0, ..epoch }).collect()
+    epochs.map(|epoch| querent::policy::history::Epoch { seconds: 0.0, ..epoch }).collect()
 }
 
 #[test]

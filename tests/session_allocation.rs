@@ -6,7 +6,7 @@ mod counting;
 use counting::allocations_here as allocations;
 use querent::data::Normalization;
 use querent::nmppg::Config;
-use querent::nn::Mlp;
+use querent::nn::Stack;
 use querent::{Feature, Model, Problem, Session, Step};
 
 /// Features of one, two and three columns in turn.
@@ -15,8 +15,8 @@ fn model() -> Model {
     let features = (0..6).map(|i| Feature { name: format!("x{i}"), cost: 1.0 });
     let problem = Problem::new(features.collect(), groups.to_vec(), ["a", "b", "c"].map(Into::into).into());
     let network = |outputs, which| {
-        let mlp = Mlp::new(18, [32, 32], outputs);
-        mlp.unpack(&mlp.init(1, which))
+        let stack = Stack::new(0, &[18, 32, 32, outputs]);
+        stack.unpack(&stack.init(1, which))
     };
     let (mut policy, predictor) = (network(7, 0), network(3, 1));
     policy[2].bias[6] = -9.0; // it never stops by itself

@@ -6,9 +6,10 @@ pub mod sweep;
 
 use clap::{Parser, ValueEnum};
 use querent::data::Dataset;
-use querent::evaluate::{Summary, Traces};
-use querent::history::{Epoch, Phase};
-use querent::nmppg::{Config, Trainer, Which, reference_blocking};
+use querent::data::Part;
+use querent::nmppg::{Config, Trainer, reference_blocking};
+use querent::policy::evaluate::{Summary, Traces};
+use querent::policy::history::{Epoch, Phase};
 use querent::{Engine, Error, Result, files, report};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -153,7 +154,7 @@ impl Task {
         progress::train(engine, &mut trainer, checkpoint.as_deref())?;
         let model = trainer.finish_blocking()?;
         let seconds = trainer.history().last().map_or(0.0, |epoch| epoch.seconds);
-        let traces = trainer.stepper_mut().traces_blocking(Which::Test)?;
+        let traces = trainer.stepper_mut().traces_blocking(Part::Test)?;
         let summary = traces.summary(data.problem(), &data.splits()[2].y, alpha);
         if let Some(folder) = folder {
             model.save(folder.join("model.safetensors"))?;
@@ -214,12 +215,12 @@ fn history_csv(history: &[Epoch]) -> String {
         text.push_str(&format!(
             "{},{phase},{},{},{},{},{},{},{},{},{},{},{},{},{:.3}\n",
             e.index,
-            e.tau_soft,
-            e.lambda,
-            t.objective,
-            t.loss_and_cost,
-            t.entropy,
-            t.prediction_loss,
+            e.settings.get("tau_soft").unwrap_or(&0.0),
+            e.settings.get("lambda").unwrap_or(&0.0),
+            t["objective"],
+            t["loss_and_cost"],
+            t["entropy"],
+            t["prediction_loss"],
             v.objective,
             v.loss,
             v.accuracy,

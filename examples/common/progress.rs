@@ -1,8 +1,8 @@
 //! Shows how training goes: a bar on a terminal, plain lines elsewhere.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use querent::history::{Epoch, Phase};
 use querent::nmppg::Trainer;
+use querent::policy::history::{Epoch, Phase};
 use querent::{Engine, Result};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -11,7 +11,10 @@ use std::time::Instant;
 fn phase(epoch: &Epoch) -> String {
     match epoch.phase {
         Phase::WarmUp => "warm-up".into(),
-        Phase::Stage(stage) => format!("stage {}, τs {}", stage + 1, epoch.tau_soft),
+        phase => match epoch.settings.get("tau_soft") {
+            Some(tau) => format!("{phase}, τs {tau}"),
+            None => phase.to_string(),
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 mod json;
 
 use super::{Failure, Talk, interrupt, say};
-use querent::encoding::{Field, Notice, short};
+use querent::data::encoding::{Field, Notice, short};
 use querent::{Model, Session};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -138,7 +138,7 @@ fn fields_of(model: &Model, feature: usize) -> Vec<Field> {
 
 fn plain_field(name: &str, column: usize, columns: usize) -> Field {
     let name = if columns > 1 { format!("{name}[{column}]") } else { name.to_string() };
-    let code = querent::encoding::Code::Number {
+    let code = querent::data::encoding::Code::Number {
         low: f64::from(f32::MIN),
         high: f64::from(f32::MAX),
         fill: 0.0,

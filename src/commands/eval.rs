@@ -2,12 +2,12 @@
 
 use super::source::Source;
 use super::{Failure, Talk, progress, write_table};
+use querent::data::Part;
 use querent::data::catalog;
+use querent::data::encoding::Metric;
 use querent::data::table::{TableReader, read_rows};
 use querent::data::{Dataset, Split};
-use querent::encoding::Metric;
-use querent::evaluate::{self, Summary};
-use querent::nmppg::Which;
+use querent::policy::evaluate::{self, Summary};
 use querent::run::{FILE, Run};
 use querent::{Error, Model};
 use std::io::Write;
@@ -45,25 +45,25 @@ Examples:
 /// The model or the table cannot be read, or do not fit together.
 pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
     let model = Model::load(&args.model)?;
-    let (data, which, what) = match &args.table {
+    let (data, part, what) = match &args.table {
         Some(table) => {
             let rows =
                 normalized(&model, read_rows(progress::watched(TableReader::open(table)?, talk), &model)?);
             let data = Dataset::new(model.problem().clone(), rows, Split::default(), Split::default())?;
-            (data, Which::Train, table.display().to_string())
+            (data, Part::Train, table.display().to_string())
         }
         None => {
             let data = trained_beside(&model, args, talk)?;
-            let which = if data.sizes()[2] > 0 { Which::Test } else { Which::Validation };
+            let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
             let what = if data.sizes()[2] > 0 { "the run's test rows" } else { "the run's validation rows" };
-            (data, which, what.to_string())
+            (data, part, what.to_string())
         }
     };
-    let labels = &data.splits()[which as usize].y;
-    let outcomes = evaluate::outcomes(&model, &data, which, args.budget)?;
+    let labels = &data.splits()[part as usize].y;
+    let outcomes = evaluate::outcomes(&model, &data, part, args.budget)?;
     let summary = outcomes.traces.summary(model.problem(), labels, model.config().alpha);
     // The same without a question: what the model believes of everybody at first.
-    let nothing = evaluate::outcomes(&model, &data, which, 0.0)?;
+    let nothing = evaluate::outcomes(&model, &data, part, 0.0)?;
     let nothing = nothing.traces.summary(model.problem(), labels, model.config().alpha);
     if args.json {
         let mut value = serde_json::json!({ "rows": what, "nothing_asked": nothing });

@@ -4,15 +4,18 @@ use super::{Failure, Talk, interrupt, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use querent::Engine;
 use querent::data::table::TableReader;
-use querent::history::{Epoch, Phase};
 use querent::nmppg::Trainer;
+use querent::policy::history::{Epoch, Phase};
 use std::io::IsTerminal;
 use std::path::Path;
 
 fn phase(epoch: &Epoch) -> String {
     match epoch.phase {
         Phase::WarmUp => "warm-up".into(),
-        Phase::Stage(stage) => format!("stage {}, τs {}", stage + 1, epoch.tau_soft),
+        phase => match epoch.settings.get("tau_soft") {
+            Some(tau) => format!("{phase}, τs {tau}"),
+            None => phase.to_string(),
+        },
     }
 }
 

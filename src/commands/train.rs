@@ -2,11 +2,13 @@
 
 use super::source::Source;
 use super::{Failure, Talk, interrupt, progress, say, write_table};
+use querent::data::Part;
 use querent::data::table::Prepared;
 use querent::digest::Digest;
-use querent::nmppg::{Config, Trainer, Which};
+use querent::nmppg::{Config, Trainer};
+use querent::policy::evaluate;
 use querent::run::{Point, Run};
-use querent::{Engine, Error, baseline, evaluate, files};
+use querent::{Engine, Error, baseline, files};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -259,9 +261,9 @@ fn train_point(
     let model = trainer.finish_blocking()?.with_encoding(prepared.encoding.clone())?;
     let file = format!("{place}model.safetensors");
     model.save(folder.join(&file))?;
-    let which = if data.sizes()[2] > 0 { Which::Test } else { Which::Validation };
-    let outcomes = evaluate::outcomes(&model, data, which, f64::INFINITY)?;
-    let test = outcomes.traces.summary(data.problem(), &data.splits()[which as usize].y, alpha);
+    let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
+    let outcomes = evaluate::outcomes(&model, data, part, f64::INFINITY)?;
+    let test = outcomes.traces.summary(data.problem(), &data.splits()[part as usize].y, alpha);
     let mut subsets = Vec::new();
     if args.baselines && data.sizes()[2] > 0 {
         say(talk, "looking for the best fixed set of features of the same cost");
@@ -277,7 +279,7 @@ fn train_point(
         model: file,
         seconds: trainer.history().last().map_or(0.0, |epoch| epoch.seconds),
         epochs: [trainer.history().len(), trainer.epochs_at_most()],
-        digest: Digest::of(data, Some(&prepared.encoding), which, &outcomes),
+        digest: Digest::of(data, Some(&prepared.encoding), part, &outcomes),
         test,
         subsets,
     })
@@ -326,8 +328,8 @@ fn show(record: &Run, out: &mut impl Write) -> Result<(), Failure> {
             ]);
         }
     }
-    let which = if record.sizes[2] > 0 { "test" } else { "validation" };
-    writeln!(out, "On {} {which} rows", record.points.first().map_or(0, |point| point.test.instances))?;
+    let part = if record.sizes[2] > 0 { "test" } else { "validation" };
+    writeln!(out, "On {} {part} rows", record.points.first().map_or(0, |point| point.test.instances))?;
     write_table(out, 1, &rows)?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "table")]
 pub mod catalog;
+pub mod encoding;
 pub mod synthetic;
 #[cfg(feature = "table")]
 pub mod table;
@@ -18,6 +19,17 @@ pub struct Split {
     pub x: Vec<f32>,
     /// The class of each row.
     pub y: Vec<u32>,
+}
+
+/// Which rows of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What is trained on.
+    Train = 0,
+    /// What decides when to stop.
+    Validation = 1,
+    /// What nothing was decided on.
+    Test = 2,
 }
 
 /// How raw values become the networks' inputs: (value − mean) / scale, column by column.

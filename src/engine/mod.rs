@@ -93,6 +93,17 @@ impl Engine {
         Self { kind: Kind::CpuF64 }
     }
 
+    /// The features a device must be requested with: none.
+    pub fn required_features() -> wgpu::Features {
+        wgpu::Features::empty()
+    }
+
+    /// Features that are used if the device has them: timestamps make
+    /// [`Budget::Millis`](crate::Budget::Millis) exact.
+    pub fn useful_features() -> wgpu::Features {
+        wgpu::Features::TIMESTAMP_QUERY
+    }
+
     /// The device and queue it works on, if it is a GPU engine.
     pub fn device(&self) -> Option<(&wgpu::Device, &wgpu::Queue)> {
         match &self.kind {

@@ -1,5 +1,20 @@
-//! Networks as plan pieces.
+//! Networks as plan pieces: where their weights lie, their layers forward and backward, and how they are updated.
 
-mod mlp;
+mod layer;
+mod masked;
+mod optim;
+mod stack;
+mod tape;
 
-pub use mlp::{Layer, Mlp, Net, Operand, Tensors, pitch};
+pub use layer::{Layer, Tensors, pitch};
+pub use masked::{Dense, Inputs, Masked};
+pub use optim::{Optimizer, Weights};
+pub(crate) use stack::Rows;
+pub use stack::{Network, Stack};
+pub use tape::{Operand, Tape};
+
+/// The kernels' parameters are u32.
+pub(crate) fn word(value: usize) -> u32 {
+    debug_assert!(u32::try_from(value).is_ok(), "{value} does not fit a kernel parameter");
+    value as u32
+}

@@ -5,7 +5,7 @@ use super::canvas::{Canvas, Key, NOTE, PLAIN, legend_height, title_height};
 use super::font;
 use super::labels::Taken;
 use super::style::{BAND, INK, MARGIN, SMALL, TRAIN, VALIDATION};
-use crate::history::{Epoch, Phase};
+use crate::policy::history::{Epoch, Phase};
 
 const WIDTH: f64 = 900.0;
 const PANEL: f64 = 160.0;
@@ -27,13 +27,13 @@ const PANELS: [Panel; 3] = [
     Panel {
         name: "objective (nats)",
         // In the warm-up there is no rollout.
-        train: |epoch| if staged(epoch) { epoch.train.loss_and_cost } else { f64::NAN },
+        train: |epoch| if staged(epoch) { loss_and_cost(epoch) } else { f64::NAN },
         validation: |epoch| epoch.validation.objective,
         zero: false,
     },
     Panel {
         name: "loss (nats)",
-        train: |epoch| epoch.train.prediction_loss,
+        train: |epoch| epoch.train["prediction_loss"],
         validation: |epoch| epoch.validation.loss,
         zero: false,
     },
@@ -41,6 +41,11 @@ const PANELS: [Panel; 3] = [
 ];
 
 /// Whether the policy was trained.
+/// What training lowers, without what only makes it try things where a method tells the two apart.
+fn loss_and_cost(epoch: &Epoch) -> f64 {
+    epoch.train.get("loss_and_cost").unwrap_or(epoch.train["objective"])
+}
+
 fn staged(epoch: &Epoch) -> bool {
     matches!(epoch.phase, Phase::Stage(_))
 }
@@ -114,7 +119,10 @@ fn spans(history: &[Epoch], x: Scale) -> Vec<Span> {
         .map(|part| {
             let name = match part[0].phase {
                 Phase::WarmUp => "warm-up".into(),
-                Phase::Stage(_) => format!("τ {}", temperature(part[0].tau_soft)),
+                Phase::Stage(stage) => match part[0].settings.get("tau_soft") {
+                    Some(&tau) => format!("τ {}", temperature(tau)),
+                    None => (stage + 1).to_string(),
+                },
             };
             let from = x.at(part[0].index as f64 - 0.5);
             let to = x.at(part[part.len() - 1].index as f64 + 0.5);
@@ -149,7 +157,7 @@ fn strip(canvas: &mut Canvas, spans: &[Span], y: f64) {
 
 impl Panel {
     fn train(&self, epoch: &Epoch) -> f64 {
-        if epoch.train.instances == 0.0 { f64::NAN } else { (self.train)(epoch) }
+        if epoch.train["instances"] == 0.0 { f64::NAN } else { (self.train)(epoch) }
     }
 
     fn validation(&self, epoch: &Epoch) -> f64 {

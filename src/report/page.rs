@@ -1,9 +1,9 @@
 //! A run as one HTML page: pictures inside, nothing loaded from anywhere.
 
 use super::{CurvePoint, PathPanel, Series, curve, dynamics, paths};
+use crate::data::encoding::short;
 use crate::digest::{Digest, Node};
-use crate::encoding::short;
-use crate::model::Model;
+use crate::policy::Model;
 use crate::run::{Point, Run};
 use std::fmt::Write;
 

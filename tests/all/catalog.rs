@@ -3,9 +3,10 @@
 #![cfg(feature = "table")]
 
 use querent::Engine;
+use querent::data::Part;
 use querent::data::catalog::{CATALOG, Entry, State};
-use querent::evaluate::outcomes;
-use querent::nmppg::{Config, Trainer, Which};
+use querent::nmppg::{Config, Trainer};
+use querent::policy::evaluate::outcomes;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -107,8 +108,8 @@ fn every_data_set_trains() {
         let mut trainer = Trainer::new(&Engine::cpu(), &prepared.data, config).expect("fits");
         while trainer.epoch_blocking().expect("trains").is_some() {}
         let model = trainer.finish_blocking().expect("finishes");
-        let traces = trainer.stepper_mut().traces_blocking(Which::Test).expect("evaluates");
-        let asked = outcomes(&model, &prepared.data, Which::Test, f64::INFINITY).expect("asks");
+        let traces = trainer.stepper_mut().traces_blocking(Part::Test).expect("evaluates");
+        let asked = outcomes(&model, &prepared.data, Part::Test, f64::INFINITY).expect("asks");
         let same = traces.guess.iter().zip(&asked.traces.guess).filter(|(a, b)| a == b).count();
         assert!(same as f64 > 0.99 * traces.len() as f64, "{}: {same} of {}", entry.name, traces.len());
         println!("{}: {:.1} s", entry.name, started.elapsed().as_secs_f64());

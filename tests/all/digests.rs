@@ -40,7 +40,8 @@ fn tasks() -> [(Dataset, Config); 4] {
 fn digest(model: &Model) -> u64 {
     let weights = common::weights(model).into_iter().map(|weight| u64::from((weight as f32).to_bits()));
     let epochs = model.history().iter().flat_map(|epoch| {
-        [epoch.train.objective, epoch.train.prediction_loss, epoch.validation.objective].map(f64::to_bits)
+        [epoch.train["objective"], epoch.train["prediction_loss"], epoch.validation.objective]
+            .map(f64::to_bits)
     });
     weights
         .chain(epochs)

@@ -3,7 +3,7 @@
 
 use crate::common::{self, weights};
 use crate::host::{Host, data, small};
-use querent::nmppg::{Seen, Trainer};
+use querent::nmppg::{Progress, Trainer};
 use querent::{Budget, Engine, Error, wgpu};
 
 /// Frames until the run is over, with what each frame's encoder gets from `record`.
@@ -27,7 +27,7 @@ fn train(host: &Host, trainer: &mut Trainer, budget: impl Fn(usize) -> Budget) -
     panic!("the run never ended");
 }
 
-fn progress(trainer: &mut Trainer) -> Seen {
+fn progress(trainer: &mut Trainer) -> Progress {
     trainer.try_progress().unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -39,7 +39,7 @@ fn plain(host: &Host) -> (Trainer, Vec<f64>) {
 }
 
 fn objectives(trainer: &Trainer) -> Vec<(f64, f64)> {
-    trainer.history().iter().map(|epoch| (epoch.train.objective, epoch.validation.objective)).collect()
+    trainer.history().iter().map(|epoch| (epoch.train["objective"], epoch.validation.objective)).collect()
 }
 
 /// At least 300 frames of a host that draws in each of them, with slices that end inside steps.
@@ -292,14 +292,16 @@ fn curves_and_paths_are_on_the_device() {
     let mut trainer = Trainer::new(&host.engine(), &data(), small()).expect("valid");
     train(&host, &mut trainer, |_| Budget::Dispatches(300));
     let buffers = trainer.buffers().expect("on a device");
-    assert!(buffers.policy.weights().usage().contains(wgpu::BufferUsages::STORAGE));
+    assert!(
+        buffers.network("policy").expect("there").weights().usage().contains(wgpu::BufferUsages::STORAGE)
+    );
     let floats = |buffer: &wgpu::Buffer| -> Vec<f32> {
         host.read(buffer).chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
     };
     let (training, validation) = (floats(buffers.training), floats(buffers.validation));
     for epoch in trainer.history() {
         let last = &training[((epoch.index + 1) * buffers.points - 1) * 8..][..8];
-        assert_eq!(f64::from(last[0]) / f64::from(last[4]), epoch.train.objective);
+        assert_eq!(f64::from(last[0]) / f64::from(last[4]), epoch.train["objective"]);
         let point = &validation[epoch.index * 8..][..8];
         assert_eq!(f64::from(point[0]) / f64::from(point[4]), epoch.validation.loss);
         assert_eq!(f64::from(point[3]) / f64::from(point[4]), epoch.validation.acquisitions);
@@ -313,8 +315,8 @@ fn curves_and_paths_are_on_the_device() {
     let asked: u32 = (0..steps).map(|step| at(step)[..actions - 1].iter().sum::<u32>()).sum();
     let last = trainer.history().last().expect("epochs").validation;
     assert_eq!(f64::from(asked) / f64::from(rows), last.acquisitions);
-    let weights = floats(buffers.policy.best());
-    let layer = buffers.policy.layers()[0];
+    let weights = floats(buffers.network("policy").expect("there").best());
+    let layer = buffers.network("policy").expect("there").layers()[0];
     let best = trainer.try_model().expect("no error").expect("over").policy();
     assert_eq!(f64::from(weights[layer.bias]), best[0].bias[0]);
 }

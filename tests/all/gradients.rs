@@ -26,11 +26,11 @@ fn the_gradient_comparator_can_fail() {
 fn linear_layers() {
     for (rows, inputs, hidden, outputs) in [(1, 1, 1, 1), (5, 7, 6, 3), (9, 4, 13, 2)] {
         let [ip, hp, op] = [inputs, hidden, outputs].map(querent::nn::pitch);
-        let mlp = querent::nn::Mlp::new(inputs, [hidden, outputs], 1);
-        let [l1, l2, _] = mlp.layers;
+        let stack = querent::nn::Stack::new(0, &[inputs, hidden, outputs, 1]);
+        let (l1, l2) = (stack.layers[0], stack.layers[1]);
         let mut b = PlanBuilder::new(1);
         let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Shared);
-        let (none, w) = (reals("none", 4), reals("w", mlp.len));
+        let (none, w) = (reals("none", 4), reals("w", stack.len));
         let (x, h, y) = (reals("x", rows * ip), reals("h", rows * hp), reals("y", rows * op));
         let (drop, dy, da, dx) = (
             reals("drop", rows * hp),
@@ -38,7 +38,7 @@ fn linear_layers() {
             reals("da", rows * hp),
             reals("dx", rows * ip),
         );
-        let (grad, turned) = (reals("grad", mlp.len), reals("turned", mlp.len));
+        let (grad, turned) = (reals("grad", stack.len), reals("turned", stack.len));
         let forward = |l: querent::nn::Layer, relu: u32, dropout: u32| k::Linear {
             rows: rows as u32,
             inputs_pitch: querent::nn::pitch(l.inputs) as u32,
@@ -100,7 +100,7 @@ fn linear_layers() {
 
         let mut rig = Rig::new(b);
         let mut random = Random::new(rows as u64);
-        let weights = mlp.init(5, 0);
+        let weights = stack.init(5, 0);
         let inputs_x = random.padded(rows, inputs);
         let cotangent = random.padded(rows, outputs);
         rig.set("w", &weights).set("x", &inputs_x).set("dy", &cotangent);
@@ -110,7 +110,7 @@ fn linear_layers() {
         let loss = |rig: &mut Rig| {
             rig.run("forward").get("y").iter().zip(&cotangent).map(|(y, c)| y * c).sum::<f64>()
         };
-        let live: Vec<usize> = (0..mlp.len).filter(|&i| weights[i] != 0.0).collect();
+        let live: Vec<usize> = (0..stack.len).filter(|&i| weights[i] != 0.0).collect();
         let values: Vec<f64> = live.iter().map(|&i| weights[i]).collect();
         let numeric = differences(&values, |v| {
             let mut w = weights.clone();
@@ -122,7 +122,7 @@ fn linear_layers() {
         let (got, numeric): (Vec<f64>, Vec<f64>) = live
             .iter()
             .zip(&numeric)
-            .filter(|(i, _)| **i < mlp.layers[2].weight)
+            .filter(|(i, _)| **i < stack.layers[2].weight)
             .map(|(&i, &n)| (dw[i], n))
             .unzip();
         assert_close("weights", &got, &numeric);
@@ -144,17 +144,17 @@ fn first_layer_under_hard_masks() {
     let group_of_column = [1u32, 0, 3, 2, 1, 1];
     let (rows, steps, columns, features, hidden) = (3usize, 3usize, 6usize, 3usize, 6usize);
     let (xp, hp) = (querent::nn::pitch(columns), querent::nn::pitch(hidden));
-    let mlp = querent::nn::Mlp::new(columns + features, [hidden, 1], 1);
-    let layer = mlp.layers[0];
+    let stack = querent::nn::Stack::new(0, &[columns + features, hidden, 1, 1]);
+    let layer = stack.layers[0];
     let all = (steps + 1) * rows;
     let mut b = PlanBuilder::new(1);
     let groups_id = b.buffer("groups", Elem::U32, features + 1 + 2 * columns, Scope::Shared);
     let path = b.buffer("path", Elem::U32, steps * rows, Scope::Shared);
     let when = b.buffer("when", Elem::U32, features * rows, Scope::Shared);
     let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Shared);
-    let (x, w, drop) = (reals("x", rows * xp), reals("w", mlp.len), reals("drop", all * hp));
+    let (x, w, drop) = (reals("x", rows * xp), reals("w", stack.len), reals("drop", all * hp));
     let (sum, h) = (reals("sum", rows * hp), reals("h", all * hp));
-    let (d, grad) = (reals("d", all * hp), reals("grad", mlp.len));
+    let (d, grad) = (reals("d", all * hp), reals("grad", stack.len));
     b.section("forward", |b| {
         // In two calls, as the policy does it step by step: the running sum must carry over.
         for (first_step, count) in [(0, 2), (2, 2)] {
@@ -208,7 +208,7 @@ fn first_layer_under_hard_masks() {
     }
     let mut rig = Rig::new(b);
     let mut random = Random::new(9);
-    let weights = mlp.init(6, 0);
+    let weights = stack.init(6, 0);
     let cotangent = random.padded(all, hidden);
     rig.set_words("groups", &groups::words(features, &group_of_column));
     rig.set_words("path", &paths).set_words("when", &whens);
@@ -487,7 +487,7 @@ fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2],
         }
     }
     let metrics = trainer.metrics_blocking().expect("finite");
-    let stage = trainer.stage();
+    let stage = *trainer.stage();
     if stage.focus == 0.0 && stage.parts == 0.0 {
         assert!((metrics.prediction_loss - prediction).abs() < 1e-12, "the metric is the plain loss");
     }

@@ -5,9 +5,9 @@ use crate::common::{self, TempDir};
 use crate::models::{constant, history, random};
 use crate::spoil::{File, Tensor};
 use querent::data::Normalization;
-use querent::history::Epoch;
 use querent::nmppg::Config;
 use querent::nn::Tensors;
+use querent::policy::history::Epoch;
 use querent::{Error, Model, Problem};
 use safetensors::Dtype;
 use std::path::Path;
@@ -57,7 +57,9 @@ fn contradicting_parts_are_refused() {
     refused("column 1 has mean", &|parts| parts.1.scale[1] = 0.0);
     refused("column 2 has mean inf", &|parts| parts.1.mean[2] = f32::INFINITY);
     refused("alpha is -1", &|parts| parts.2.alpha = -1.0);
-    refused("entry 1 of the training history cannot be stored", &|parts| parts.5[1].train.entropy = f64::NAN);
+    refused("entry 1 of the training history cannot be stored", &|parts| {
+        parts.5[1].train = parts.5[1].train.clone().with("entropy", f64::NAN)
+    });
 }
 
 #[test]

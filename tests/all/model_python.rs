@@ -5,7 +5,7 @@
 use crate::common::TempDir;
 use querent::data::Normalization;
 use querent::nmppg::Config;
-use querent::nn::Mlp;
+use querent::nn::Stack;
 use querent::{Feature, Model, Problem, Step};
 use std::io::Write;
 use std::process::Command;
@@ -63,9 +63,9 @@ fn model() -> Model {
     let problem = Problem::new(features, vec![1, 0, 1, 2, 1], classes).expect("valid");
     let normalization =
         Normalization { mean: vec![10.0, -1.0, 0.1, 3.0, 0.0], scale: vec![4.0, 0.5, 1.0, 2.0, 3.0] };
-    let network = |hidden, outputs, which| {
-        let mlp = Mlp::new(8, hidden, outputs);
-        let mut layers = mlp.unpack(&mlp.init(7, which));
+    let network = |hidden: [usize; 2], outputs, which| {
+        let stack = Stack::new(0, &[8, hidden[0], hidden[1], outputs]);
+        let mut layers = stack.unpack(&stack.init(7, which));
         layers.iter_mut().flat_map(|layer| &mut layer.weight).for_each(|weight| *weight *= 3.0);
         layers
     };

@@ -4,8 +4,9 @@
 use crate::rig;
 use querent::Engine;
 use querent::data::Dataset;
-use querent::evaluate::outcomes;
-use querent::nmppg::{Config, Trainer, Which};
+use querent::data::Part;
+use querent::nmppg::{Config, Trainer};
+use querent::policy::evaluate::outcomes;
 
 fn compare(name: &str, data: &Dataset) {
     let config = Config {
@@ -24,8 +25,8 @@ fn compare(name: &str, data: &Dataset) {
     let mut trainer = Trainer::new(&Engine::cpu(), data, config).expect("fits");
     while trainer.epoch_blocking().expect("trains").is_some() {}
     let model = trainer.finish_blocking().expect("finishes");
-    let traces = trainer.stepper_mut().traces_blocking(Which::Test).expect("evaluates");
-    let asked = outcomes(&model, data, Which::Test, f64::INFINITY).expect("asks");
+    let traces = trainer.stepper_mut().traces_blocking(Part::Test).expect("evaluates");
+    let asked = outcomes(&model, data, Part::Test, f64::INFINITY).expect("asks");
     assert_eq!(asked.traces.path, traces.path, "{name}");
     assert_eq!(asked.traces.guess, traces.guess, "{name}");
     for (a, b) in asked.traces.loss.iter().zip(&traces.loss) {
@@ -36,7 +37,7 @@ fn compare(name: &str, data: &Dataset) {
         "{name}: nothing was asked"
     );
     // Without a budget for anything, nothing is asked; what is known is still seen.
-    let nothing = outcomes(&model, data, Which::Test, 0.0).expect("asks");
+    let nothing = outcomes(&model, data, Part::Test, 0.0).expect("asks");
     assert!(nothing.traces.path.iter().all(|&action| action as usize == traces.features));
     let classes = data.problem().classes().len();
     let first = &nothing.beliefs[..classes];
@@ -71,7 +72,7 @@ fn what_is_known_changes_the_belief() {
     session.given([row[columns - 2], row[columns - 1]]).expect("given");
     assert_ne!(session.predict(), before);
     assert!(session.given([0.0, 0.0]).expect_err("once").to_string().contains("once"));
-    let expected = outcomes(&model, &data, Which::Test, 0.0).expect("asks");
+    let expected = outcomes(&model, &data, Part::Test, 0.0).expect("asks");
     let classes = data.problem().classes().len();
     assert_eq!(session.predict(), &expected.beliefs[..classes]);
     session.reset();

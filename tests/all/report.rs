@@ -3,8 +3,8 @@
 #![cfg(feature = "report")]
 
 use querent::Error;
-use querent::history::{Epoch, Phase};
-use querent::nmppg::{Evaluation, Metrics};
+use querent::nmppg::Evaluation;
+use querent::policy::history::{Epoch, Phase};
 use querent::report::{CurvePoint, PathPanel, Series, bars, curve, dynamics, paths, save};
 use resvg::tiny_skia::Pixmap;
 use resvg::usvg::roxmltree;
@@ -97,16 +97,15 @@ fn run(warm_up: usize, stages: &[usize]) -> Vec<Epoch> {
         history.push(Epoch {
             index,
             phase,
-            tau_soft,
-            lambda: 0.01,
-            train: Metrics {
-                objective: objective + 0.01,
-                loss_and_cost: if warm { 0.0 } else { objective + 0.03 * fading + 0.008 },
-                entropy: 0.4,
-                prediction_loss: loss + 0.05,
-                instances: 60_000.0,
-                ..Metrics::default()
-            },
+            settings: [("tau_soft".to_string(), tau_soft)].into(),
+            train: [
+                ("objective", objective + 0.01),
+                ("loss_and_cost", if warm { 0.0 } else { objective + 0.03 * fading + 0.008 }),
+                ("entropy", 0.4),
+                ("prediction_loss", loss + 0.05),
+                ("instances", 60_000.0),
+            ]
+            .into(),
             validation: Evaluation {
                 objective,
                 loss,
@@ -114,6 +113,7 @@ fn run(warm_up: usize, stages: &[usize]) -> Vec<Epoch> {
                 cost,
                 acquisitions: cost,
                 instances: 10_000.0,
+                ..Evaluation::default()
             },
             best: stage_best,
             seconds: index as f64,
@@ -156,15 +156,15 @@ fn dynamics_of_broken_runs() {
         let mut history = run(2, &[8, 8]);
         for epoch in &mut history[7..10] {
             epoch.validation.objective = bad;
-            epoch.train.prediction_loss = -bad;
-            epoch.tau_soft = bad;
+            epoch.train = epoch.train.clone().with("prediction_loss", -bad);
+            epoch.settings.insert("tau_soft".into(), bad);
         }
         history[12].validation.cost = bad;
         check(&format!("dynamics_{name}"), &dynamics("Broken", &history));
         for epoch in &mut history {
             epoch.validation =
                 Evaluation { objective: bad, loss: bad, cost: bad, instances: bad, ..epoch.validation };
-            epoch.train = Metrics { loss_and_cost: bad, prediction_loss: bad, ..epoch.train };
+            epoch.train = epoch.train.clone().with("loss_and_cost", bad).with("prediction_loss", bad);
         }
         check(&format!("dynamics_all_{name}"), &dynamics("Broken", &history));
     }

@@ -2,8 +2,9 @@
 //! engines stay close to each other.
 
 use crate::common::{self, TempDir, distance, engines};
+use querent::data::Part;
 use querent::data::{Dataset, synthetic};
-use querent::nmppg::{Checkpoint, Config, Rollout, Stage, Stepper, Which};
+use querent::nmppg::{Checkpoint, Config, Rollout, Stage, Stepper};
 use querent::{Engine, Error};
 
 fn data() -> Dataset {
@@ -46,7 +47,7 @@ fn train(trainer: &mut Stepper, from: usize, to: usize) {
             trainer.set_stage(ALL).expect("valid");
         }
         if step % 20 == 0 {
-            trainer.evaluate_blocking(Which::Validation).expect("evaluates");
+            trainer.evaluate_blocking(Part::Validation).expect("evaluates");
         }
         if step < 20 { trainer.warm_up(1) } else { trainer.steps(1) }
     }
@@ -74,12 +75,12 @@ fn equal_bits_from_the_same_seed_and_after_a_resume() {
             drop(first);
             resumed = trainer(&engine, config());
             resumed.restore(&Checkpoint::load(&file).expect("loads")).expect("fits");
-            assert_eq!(resumed.stage() == ALL, stopped > 40);
+            assert_eq!(*resumed.stage() == ALL, stopped > 40);
             train(&mut resumed, stopped, 70);
             assert_eq!(resumed.checkpoint_blocking().expect("reads"), end, "{name}: resumed at {stopped}");
             assert_eq!(
-                resumed.evaluate_blocking(Which::Test).expect("evaluates"),
-                whole.evaluate_blocking(Which::Test).expect("evaluates"),
+                resumed.evaluate_blocking(Part::Test).expect("evaluates"),
+                whole.evaluate_blocking(Part::Test).expect("evaluates"),
             );
         }
 
@@ -161,7 +162,7 @@ fn weights(trainer: &Stepper, name: &str) -> Vec<f64> {
 #[test]
 fn the_engines_take_the_same_path_and_stay_close() {
     let Some(gpu) = common::gpu() else { return };
-    for stage in [trainer(&Engine::cpu(), config()).stage(), ALL] {
+    for stage in [*trainer(&Engine::cpu(), config()).stage(), ALL] {
         stay_close(&gpu, stage);
     }
 }
@@ -211,7 +212,7 @@ fn apart_when_split(engine: &Engine, config: Config, stage: Stage) -> f64 {
 /// Splitting a batch into micro-batches does not change its gradient.
 #[test]
 fn micro_batches_give_the_same_step() {
-    let published = trainer(&Engine::cpu(), config()).stage();
+    let published = *trainer(&Engine::cpu(), config()).stage();
     for (name, engine) in engines() {
         for rollout in [Rollout::StraightThrough, Rollout::Soft] {
             for stage in [published, Stage { score: 0.0, ..ALL }] {
@@ -250,7 +251,7 @@ fn training_learns_and_evaluation_agrees_between_engines() {
     let Some(gpu) = common::gpu() else { return };
     let mut cpu = trainer(&Engine::cpu(), config());
     let mut gpu = trainer(&gpu, config());
-    for which in [Which::Train, Which::Validation, Which::Test] {
+    for which in [Part::Train, Part::Validation, Part::Test] {
         let (a, b) = (
             cpu.evaluate_blocking(which).expect("evaluates"),
             gpu.evaluate_blocking(which).expect("evaluates"),
@@ -262,10 +263,10 @@ fn training_learns_and_evaluation_agrees_between_engines() {
             assert!((x - y).abs() <= 1e-4 * x.abs().max(1.0), "{which:?}: {a:?} against {b:?}");
         }
     }
-    let before = cpu.evaluate_blocking(Which::Train).expect("evaluates");
+    let before = cpu.evaluate_blocking(Part::Train).expect("evaluates");
     cpu.warm_up(300);
     cpu.steps(300);
-    let after = cpu.evaluate_blocking(Which::Train).expect("evaluates");
+    let after = cpu.evaluate_blocking(Part::Train).expect("evaluates");
     assert!(after.objective < before.objective, "{before:?} to {after:?}");
 }
 

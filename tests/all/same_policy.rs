@@ -1,9 +1,10 @@
 //! The engines learn the same policy: a small Syn1, trained from start to end on each.
 
 use crate::common;
+use querent::data::Part;
 use querent::data::{Dataset, Split, synthetic};
-use querent::evaluate::Summary;
-use querent::nmppg::{Config, Trainer, Which};
+use querent::nmppg::{Config, Trainer};
+use querent::policy::evaluate::Summary;
 use querent::{Engine, Problem};
 use std::time::Instant;
 
@@ -55,7 +56,7 @@ fn train(engine: &Engine, data: &Dataset) -> Summary {
     let mut trainer = Trainer::new(engine, data, config()).expect("valid");
     while trainer.epoch_blocking().expect("trains").is_some() {}
     trainer.finish_blocking().expect("a model");
-    let traces = trainer.stepper_mut().traces_blocking(Which::Test).expect("evaluates");
+    let traces = trainer.stepper_mut().traces_blocking(Part::Test).expect("evaluates");
     let summary = traces.summary(data.problem(), &data.splits()[2].y, config().alpha);
     println!(
         "{engine}: objective {:.4}, cost {:.2}, x11 first {:.4}, {:.1} s",

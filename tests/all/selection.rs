@@ -509,7 +509,7 @@ fn bytes_are_gathered_as_reals_are() {
             querent::nmppg::Stepper::new(&querent::Engine::cpu(), &data, config.clone()).expect("fits");
         stepper.steps(20);
         let metrics = stepper.metrics_blocking().expect("finite");
-        let validation = stepper.evaluate_blocking(querent::nmppg::Which::Validation).expect("evaluates");
+        let validation = stepper.evaluate_blocking(querent::data::Part::Validation).expect("evaluates");
         (metrics, validation)
     };
     assert_eq!(weights(as_bytes.expect("valid")), weights(as_reals.expect("valid")));

@@ -1,10 +1,10 @@
 //! The staged procedure: it learns, keeps the best, and continues after a kill with equal bits.
 
 use crate::common::{TempDir, engines, weights};
+use querent::data::Part;
 use querent::data::{Dataset, synthetic};
-use querent::evaluate;
-use querent::history::Phase;
-use querent::nmppg::{Config, Trainer, Which, reference_blocking};
+use querent::nmppg::{Config, Trainer, reference_blocking};
+use querent::policy::history::Phase;
 use querent::{Engine, Model, Step};
 
 fn data(rows: usize) -> Dataset {
@@ -80,14 +80,14 @@ fn the_best_epoch_is_what_comes_out() {
     let staged = trainer.history().iter().filter(|epoch| matches!(epoch.phase, Phase::Stage(_)));
     let lowest = staged.map(|epoch| epoch.validation.objective).fold(f64::INFINITY, f64::min);
     assert_eq!(best.validation.objective, lowest);
-    let again = trainer.stepper_mut().evaluate_blocking(Which::Validation).expect("evaluates");
+    let again = trainer.stepper_mut().evaluate_blocking(Part::Validation).expect("evaluates");
     assert_eq!(again.objective, lowest);
 
     // The model, asked instance by instance and in raw units, takes the same way as the engine.
     let raw = synthetic::syn1(1, [512, 400, 400]).expect("valid");
-    let engine_traces = trainer.stepper_mut().traces_blocking(Which::Test).expect("evaluates");
+    let engine_traces = trainer.stepper_mut().traces_blocking(Part::Test).expect("evaluates");
     let model_traces =
-        evaluate::traces_blocking(&Engine::cpu(), &model, &raw.splits()[2]).expect("evaluates");
+        querent::nmppg::traces_blocking(&Engine::cpu(), &model, &raw.splits()[2]).expect("evaluates");
     assert_eq!(model_traces.path, engine_traces.path);
     let mut session = model.session();
     for (instance, x) in raw.splits()[2].x.chunks_exact(11).take(50).enumerate() {
@@ -102,7 +102,7 @@ fn the_best_epoch_is_what_comes_out() {
         assert_eq!(session.best() as u32, engine_traces.guess[instance]);
     }
     let summary = engine_traces.summary(data.problem(), &data.splits()[2].y, 0.01);
-    let test = trainer.stepper_mut().evaluate_blocking(Which::Test).expect("evaluates");
+    let test = trainer.stepper_mut().evaluate_blocking(Part::Test).expect("evaluates");
     assert!(
         (summary.objective - test.objective).abs() < 1e-5 && (summary.accuracy - test.accuracy).abs() < 1e-6
     );
@@ -121,7 +121,7 @@ fn a_small_run_learns_to_ask_for_the_context() {
         ..Config::new(0.05)
     };
     let (mut trainer, _) = finish(trainer(&Engine::cpu(), &data, config.clone()));
-    let test = trainer.stepper_mut().evaluate_blocking(Which::Test).expect("evaluates");
+    let test = trainer.stepper_mut().evaluate_blocking(Part::Test).expect("evaluates");
     let reference = reference_blocking(&Engine::cpu(), &data, &config).expect("evaluates");
     println!(
         "objective {:.3}, cost {:.2}, all features: loss {:.3}",

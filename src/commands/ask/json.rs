@@ -1,7 +1,7 @@
 //! `querent ask --json`: the same conversation, an object a line.
 
 use super::{Failure, fields_of, odd, tell};
-use querent::encoding::{Code, Field};
+use querent::data::encoding::{Code, Field};
 use querent::{Model, Session};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -1,8 +1,8 @@
 //! Images and labels in the IDX format of MNIST, plain or gzipped.
 
 use crate::data::Dataset;
+use crate::data::encoding::{Code, Encoding, Field, Metric};
 use crate::data::table::{Prepared, open_bytes, stratified};
-use crate::encoding::{Code, Encoding, Field, Metric};
 use crate::error::{Error, Result};
 use crate::problem::{Feature, Problem};
 use std::io::Read;

@@ -13,7 +13,7 @@ pub use idx::{Idx, read_idx};
 use super::synthetic;
 use super::table::schema::Schema;
 use super::table::{Prepared, TableReader, prepare};
-use crate::encoding::{Code, Encoding, Field, Metric};
+use crate::data::encoding::{Code, Encoding, Field, Metric};
 use crate::error::{Error, Result};
 use etcetera::base_strategy::{BaseStrategy, choose_native_strategy};
 use std::path::{Path, PathBuf};

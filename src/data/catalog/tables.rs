@@ -1,11 +1,11 @@
 //! The catalog's tables: their schemas, and what has to be done to their rows. What each choice follows is
 //! said in the data sets' own notes: groups, costs, classes and split sizes are the publications'.
 
+use crate::data::encoding::Metric;
 use crate::data::table::TableReader;
 use crate::data::table::schema::{
     Column, Kind, Missing, NamedWeights, Preprocessing, Schema, Split, Table, Target, Weights, missing_words,
 };
-use crate::encoding::Metric;
 use crate::error::{Error, Result};
 use serde::Deserialize;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use super::prices::Price;
 use super::profile::{Doubt, Guess, Profile};
 use super::schema::{Kind, Preprocessing, Split, missing_words};
-use crate::encoding::{in_order, short};
+use crate::data::encoding::{in_order, short};
 use std::fmt::Write;
 use std::path::Path;
 

@@ -4,10 +4,10 @@
 use super::reader::{Cells, TableReader};
 use super::schema::{Kind, Missing, NamedWeights, Schema, Weights};
 use super::split::stratified;
+use crate::data::encoding::{Code, Encoding, Field, Metric, canonical, in_order, listed, number};
 use crate::data::{Dataset, Normalization, Split};
-use crate::encoding::{Code, Encoding, Field, Metric, canonical, in_order, listed, number};
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::policy::Model;
 use crate::problem::{Feature, Problem};
 use std::collections::HashMap;
 use std::path::Path;

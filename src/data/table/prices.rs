@@ -2,7 +2,7 @@
 
 use super::profile::Profile;
 use super::reader::{Cells, TableReader};
-use crate::encoding::number;
+use crate::data::encoding::number;
 use crate::error::{Error, Result};
 
 /// What a price list says about a column.

@@ -2,7 +2,7 @@
 
 use super::reader::{Cells, TableReader};
 use super::schema::{Kind, MOST_CLASSES, missing_words};
-use crate::encoding::{canonical, in_order};
+use crate::data::encoding::{canonical, in_order};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 

@@ -229,7 +229,10 @@ impl TableReader {
         self.header.iter().position(|column| column == name).ok_or_else(|| {
             Error::file(
                 &self.path,
-                format!("there is no column `{name}`; there are {}", crate::encoding::listed(&self.header)),
+                format!(
+                    "there is no column `{name}`; there are {}",
+                    crate::data::encoding::listed(&self.header)
+                ),
             )
         })
     }

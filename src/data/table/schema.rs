@@ -1,7 +1,7 @@
 //! `problem.toml`: what the columns of a table are, what they cost, and what is to be predicted.
 //! `docs/problem-toml.md` explains it key by key.
 
-use crate::encoding::Metric;
+use crate::data::encoding::Metric;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

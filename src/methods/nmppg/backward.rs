@@ -3,11 +3,11 @@
 //! `select_grad`.
 
 use super::kernels::{MaskCarry, SelectGrad};
-use super::layout::{Layout, Tape, word};
-use super::rollout::Micro;
+use super::plan::Layout;
 use crate::engine::kernels as k;
 use crate::engine::plan::PlanBuilder;
-use crate::nn::{Net, Operand, pitch};
+use crate::nn::{Network, Rows, Tape, pitch, word};
+use crate::train::Micro;
 
 impl Layout {
     pub(super) fn backward(&self, b: &mut PlanBuilder, micro: Micro) {
@@ -18,175 +18,127 @@ impl Layout {
     /// From the losses' unit gradients to ∇φ, scaled by 1/(B (k+1)), and to ∂ℓ_t/∂m, unscaled:
     /// `mask_carry` scales it by s_t q_t.
     fn predictor_backward(&self, b: &mut PlanBuilder, micro: Micro) {
-        let s = &self.sizes;
-        let (net, tape) = (&self.predictor, &self.predictor_tape);
-        let rows = (s.steps + 1) * micro.rows;
-        let divisor = s.batch * (s.steps + 1);
-        self.hidden_backward(b, micro, rows, divisor);
-        if !s.scored {
-            net.backward_input(b, 0, rows, tape.grad1.into(), tape.grad_input.into(), None, None);
+        let (s, net, tape) = (&self.batches.sizes, &self.predictor, &self.predictor_tape);
+        let steps = self.shape.steps + 1;
+        let rows = Rows { first: 0, count: steps * micro.rows };
+        net.backward_hidden(b, rows, tape, self.multipliers());
+        net.backward_weights(b, rows.count, tape, s.batch * steps, micro.accumulate);
+        if let Some(grad_input) = tape.grad_input.filter(|_| !self.shape.scored) {
+            net.backward_input(b, rows, tape, grad_input);
             b.call(
                 k::MaskGrad {
-                    rows: word(rows),
+                    rows: word(rows.count),
                     batch: word(micro.rows),
                     columns: word(s.columns),
                     features: word(s.features),
                     x_pitch: word(pitch(s.columns)),
-                    input_pitch: word(pitch(s.inputs())),
+                    input_pitch: word(pitch(self.batches.inputs().width())),
                     pitch: word(pitch(s.features)),
                 },
-                &[self.groups, self.x, tape.grad_input, self.loss_mask_grad],
+                &[self.batches.groups, self.batches.x, grad_input, self.loss_mask_grad],
             );
         }
-        self.first_layer_backward(b, net, tape, micro, s.steps + 1, divisor);
+        self.first_layer_backward(b, net, tape, micro, steps, s.batch * steps);
     }
 
-    /// The predictor's layers above the first.
-    fn hidden_backward(&self, b: &mut PlanBuilder, micro: Micro, rows: usize, divisor: usize) {
-        let (net, tape) = (&self.predictor, &self.predictor_tape);
-        let (hidden1, hidden2) = (Operand::from(tape.hidden1), Operand::from(tape.hidden2));
-        net.backward_weight(b, 2, rows, tape.hidden2, tape.logits, divisor, micro.accumulate);
-        net.backward_input(
-            b,
-            2,
-            rows,
-            tape.logits.into(),
-            tape.grad2.into(),
-            Some(hidden2),
-            self.multipliers(1),
-        );
-        net.backward_weight(b, 1, rows, tape.hidden1, tape.grad2, divisor, micro.accumulate);
-        net.backward_input(
-            b,
-            1,
-            rows,
-            tape.grad2.into(),
-            tape.grad1.into(),
-            Some(hidden1),
-            self.multipliers(0),
-        );
+    /// The predictor's whole way back from the masks in the tape's first rows.
+    pub(super) fn backward_masks(&self, b: &mut PlanBuilder, micro: Micro) {
+        let (net, tape, divisor) = (&self.predictor, &self.predictor_tape, self.batches.sizes.batch);
+        net.backward_hidden(b, Rows { first: 0, count: micro.rows }, tape, self.multipliers());
+        net.backward_weights(b, micro.rows, tape, divisor, micro.accumulate);
+        net.backward_first(b, micro.rows, self.input, tape, divisor, micro.accumulate);
     }
 
-    pub(super) fn warm_up_backward(&self, b: &mut PlanBuilder, micro: Micro) {
-        let divisor = self.sizes.batch;
-        self.hidden_backward(b, micro, micro.rows, divisor);
-        let grad1 = self.predictor_tape.grad1;
-        self.predictor.backward_weight(b, 0, micro.rows, self.input, grad1, divisor, micro.accumulate);
-    }
-
-    /// The first layer's weight gradient over the steps that were kept: a suffix sum under hard
-    /// masks, a dense product under relaxed ones. Destroys `grad1` in the first case.
+    /// The first layer's weight gradient over some steps: a suffix sum under hard masks, a dense product under relaxed
+    /// ones. Destroys the gradient of its output in the first case.
     fn first_layer_backward(
         &self,
         b: &mut PlanBuilder,
-        net: &Net,
+        net: &Network,
         tape: &Tape,
         micro: Micro,
         steps: usize,
         divisor: usize,
     ) {
-        let s = &self.sizes;
-        if s.soft {
-            net.backward_weight(b, 0, steps * micro.rows, self.input, tape.grad1, divisor, micro.accumulate);
-            return;
+        if self.shape.soft {
+            net.backward_first(b, steps * micro.rows, self.input, tape, divisor, micro.accumulate);
+        } else {
+            self.masked(micro.rows).backward(b, net, tape, steps, divisor, micro.accumulate);
         }
-        let layer = net.mlp.layers[0];
-        let hidden_pitch = word(pitch(layer.outputs));
-        b.call(
-            k::EmbedSuffix { rows: word(micro.rows), steps: word(steps), pitch: hidden_pitch },
-            &[tape.grad1],
-        );
-        b.call(
-            k::EmbedGrad {
-                rows: word(micro.rows),
-                steps: word(steps),
-                columns: word(s.columns),
-                features: word(s.features),
-                hidden_pitch,
-                x_pitch: word(pitch(s.columns)),
-                weight: word(layer.weight),
-                bias: word(layer.bias),
-                accumulate: u32::from(micro.accumulate),
-                divisor: word(divisor),
-            },
-            &[self.groups, self.x, self.acquired_at, tape.grad1, net.grad],
-        );
     }
 
     fn policy_backward(&self, b: &mut PlanBuilder, micro: Micro) {
-        let s = &self.sizes;
-        let rows = micro.rows;
+        let (rows, steps, scored) = (micro.rows, self.shape.steps, self.shape.scored);
         let (net, tape) = (&self.policy, &self.policy_tape);
-        let all = s.steps * rows;
-        // Through the networks' layers above the first, for so many rows of the tape.
-        let hidden = |b: &mut PlanBuilder, first: usize, rows: usize| {
-            let at = |buffer| Operand::at(buffer, first);
-            net.backward_input(b, 2, rows, at(tape.logits), at(tape.grad2), Some(at(tape.hidden2)), None);
-            net.backward_input(b, 1, rows, at(tape.grad2), at(tape.grad1), Some(at(tape.hidden1)), None);
-        };
-        if !s.scored {
-            self.carry(b, rows, s.steps);
+        let all = Rows { first: 0, count: steps * rows };
+        if !scored {
+            self.carry(b, rows, steps);
         }
-        for t in (0..s.steps).rev() {
-            b.call(
-                SelectGrad {
-                    rows: word(rows),
-                    step: word(t),
-                    steps: word(s.steps),
-                    features: word(s.features),
-                    logit_pitch: word(pitch(s.features + 1)),
-                    mask_pitch: word(pitch(s.features)),
-                    relaxed: u32::from(!s.scored),
-                },
-                &[
-                    tape.logits,
-                    self.masks,
-                    self.mask_grad,
-                    self.scalars,
-                    self.losses,
-                    self.costs,
-                    self.settings,
-                    self.path,
-                ],
-            );
+        for t in (0..steps).rev() {
+            self.select_grad(b, rows, t);
             // Without M, no step's gradient depends on a later one's networks: all at once, below.
-            if s.scored {
+            if scored {
                 continue;
             }
-            hidden(b, t * rows, rows);
+            let at = Rows { first: t * rows, count: rows };
+            net.backward_hidden(b, at, tape, None);
             // Nothing was chosen before the first step: its mask needs no gradient.
-            if t > 0 {
-                let grad1 = Operand::at(tape.grad1, t * rows);
-                net.backward_input(b, 0, rows, grad1, tape.grad_input.into(), None, None);
+            if let Some(grad_input) = tape.grad_input.filter(|_| t > 0) {
+                net.backward_input(b, at, tape, grad_input);
                 self.carry(b, rows, t);
             }
         }
-        if s.scored {
-            hidden(b, 0, all);
+        if scored {
+            net.backward_hidden(b, all, tape, None);
         }
-        net.backward_weight(b, 2, all, tape.hidden2, tape.logits, s.batch, micro.accumulate);
-        net.backward_weight(b, 1, all, tape.hidden1, tape.grad2, s.batch, micro.accumulate);
-        self.first_layer_backward(b, net, tape, micro, s.steps, s.batch);
+        let batch = self.batches.sizes.batch;
+        net.backward_weights(b, all.count, tape, batch, micro.accumulate);
+        self.first_layer_backward(b, net, tape, micro, steps, batch);
+    }
+
+    fn select_grad(&self, b: &mut PlanBuilder, rows: usize, t: usize) {
+        let features = self.batches.sizes.features;
+        b.call(
+            SelectGrad {
+                rows: word(rows),
+                step: word(t),
+                steps: word(self.shape.steps),
+                features: word(features),
+                logit_pitch: word(pitch(features + 1)),
+                mask_pitch: word(pitch(features)),
+                relaxed: u32::from(!self.shape.scored),
+            },
+            &[
+                self.policy_tape.logits(),
+                self.masks,
+                self.mask_grad,
+                self.scalars,
+                self.losses,
+                self.batches.costs,
+                self.batches.settings,
+                self.path,
+            ],
+        );
     }
 
     /// M one step back, to step t.
     fn carry(&self, b: &mut PlanBuilder, rows: usize, t: usize) {
-        let s = &self.sizes;
+        let s = &self.batches.sizes;
         b.call(
             MaskCarry {
                 rows: word(rows),
                 step: word(t),
-                steps: word(s.steps),
+                steps: word(self.shape.steps),
                 columns: word(s.columns),
                 features: word(s.features),
                 x_pitch: word(pitch(s.columns)),
-                input_pitch: word(pitch(s.inputs())),
+                input_pitch: word(pitch(self.batches.inputs().width())),
                 pitch: word(pitch(s.features)),
             },
             &[
-                self.groups,
-                self.x,
-                self.policy_tape.grad_input,
+                self.batches.groups,
+                self.batches.x,
+                self.policy_tape.grad_input.unwrap_or(self.batches.none),
                 self.masks,
                 self.scalars,
                 self.loss_mask_grad,

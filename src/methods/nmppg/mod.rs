@@ -1,35 +1,34 @@
 //! NM-PPG: non-myopic pathwise policy gradients. The whole acquisition trajectory is relaxed by a
 //! Gumbel-softmax, so the gradient flows through every step of it.
 //!
-//! `rollout.rs` builds the forward half of the step's plan, `backward.rs` the other; the maths of each
-//! kernel is derived beside its shader.
+//! Where what stands: `config.rs` has the settings and `schedule.rs` what they become over a run; `method.rs` is what
+//! the trainer asks; `plan.rs` declares networks, tape and sections, `forward.rs` writes the calls of a step up to the
+//! losses and `backward.rs` those of the way back; `kernels/` has what only this method computes, the maths of each
+//! kernel beside its shader. `steps.rs` and `replay.rs` run single steps, for tests and for ports.
 
 mod backward;
-mod buffers;
-mod checkpoint;
 mod config;
-mod frames;
-mod immediate;
+mod forward;
 pub mod kernels;
-mod layout;
-mod limits;
-mod measures;
-mod procedure;
+mod method;
+mod plan;
 mod reference;
 pub mod replay;
-mod rollout;
 mod schedule;
-mod snapshot;
-mod stepper;
-mod trainer;
+mod steps;
+mod traces;
 
-pub use buffers::{Buffers, Network};
-pub use checkpoint::Checkpoint;
+pub use crate::policy::history::Evaluation;
+pub use crate::train::{Buffers, Checkpoint, Memory, NetworkView, Progress, Recorded, Shape};
 pub use config::{Config, Rollout, Stage};
-pub use frames::{Recorded, Seen};
-pub use layout::Memory;
-pub use limits::Shape;
-pub use measures::{Evaluation, Metrics};
+pub use method::State;
+pub use plan::NmPpg;
 pub use reference::reference_blocking;
-pub use stepper::{Stepper, Which};
-pub use trainer::Trainer;
+pub use steps::Metrics;
+pub use traces::traces_blocking;
+
+/// NM-PPG on an engine, step by step.
+pub type Stepper = crate::train::Stepper<NmPpg>;
+/// A training run of NM-PPG: warm-up, then stage after stage of falling temperature, each from the best weights so
+/// far, until no epoch is better.
+pub type Trainer = crate::train::Trainer<NmPpg>;

@@ -1,12 +1,13 @@
 //! The reference: a predictor trained and evaluated on all features at no cost. What it scores is the
 //! best that acquiring could reach if nothing had a price.
 
+use super::Stepper;
 use super::config::Config;
-use super::measures::Evaluation;
-use super::stepper::{Stepper, Which};
 use crate::data::Dataset;
+use crate::data::Part;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::policy::history::Evaluation;
 
 /// Trains the reference with the configuration's predictor, for as many epochs as the warm-up and one
 /// stage have, and evaluates the epoch with the best validation loss on the test rows.
@@ -28,9 +29,9 @@ pub fn reference_blocking(engine: &Engine, data: &Dataset, config: &Config) -> R
         stepper.set_stage(stretched.warm_up_stage(epoch, pass))?;
         stepper.reference_steps(config.whole_passes(pass));
         stepper.metrics_blocking()?;
-        let validation = stepper.evaluate_all_blocking(Which::Validation)?;
+        let validation = stepper.evaluate_all_blocking(Part::Validation)?;
         if best.is_none_or(|(loss, _)| validation.loss < loss) {
-            best = Some((validation.loss, stepper.evaluate_all_blocking(Which::Test)?));
+            best = Some((validation.loss, stepper.evaluate_all_blocking(Part::Test)?));
             since_best = 0;
         } else {
             since_best += 1;

@@ -3,17 +3,18 @@
 //! has any; the outcome holds the objective, its parts, the path, every gradient, and what the update makes
 //! of the weights. `assets/golden/README.md` describes both files.
 
+use super::Stepper;
 use super::config::{Config, Rollout, Stage};
-use super::layout::Noise;
-use super::stepper::Stepper;
 use crate::data::{Dataset, Split};
 use crate::engine::Engine;
 use crate::engine::kernels::words::{clock, settings};
 use crate::engine::plan::BufferId;
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
-use crate::nn::{Mlp, Net, Tensors, pitch};
+use crate::nn::{Network, Stack, Tensors, Weights, pitch};
 use crate::problem::{Feature, Problem};
+use crate::train::Method;
+use crate::train::Noise;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -70,7 +71,7 @@ pub struct Outcome {
     pub average: [Vec<Tensors>; 2],
     steps: usize,
     batch: usize,
-    networks: [Mlp; 2],
+    networks: [Stack; 2],
     is_f64: bool,
 }
 
@@ -405,12 +406,12 @@ impl Case {
     pub fn prepare(&self, engine: &Engine) -> Result<Stepper> {
         let mut trainer = Stepper::with_noise(engine, &self.data, self.config.clone(), Noise::Given)?;
         trainer.set_stage(self.stage)?;
-        let layout = trainer.layout().clone();
-        let actions = layout.sizes.features + 1;
-        let betas = trainer.setting_values(&self.stage);
+        let layout = trainer.method.layout.clone();
+        let actions = layout.batches.sizes.features + 1;
+        let betas = super::NmPpg::settings(&self.config, &self.stage);
         let program = trainer.program_mut();
-        program.write(layout.policy.values, 0, &layout.policy.mlp.pack(&self.policy));
-        program.write(layout.predictor.values, 0, &layout.predictor.mlp.pack(&self.predictor));
+        program.write(layout.policy.weights.values, 0, &layout.policy.stack.pack(&self.policy));
+        program.write(layout.predictor.weights.values, 0, &layout.predictor.stack.pack(&self.predictor));
         program.write(layout.gumbel, 0, &padded(&self.gumbel, actions));
         for (layer, multipliers) in self.dropout.iter().flatten().enumerate() {
             program.write(
@@ -420,16 +421,22 @@ impl Case {
             );
         }
         if let Some(update) = &self.update {
-            let nets = [layout.policy, layout.predictor];
+            let nets = [&layout.policy, &layout.predictor];
             for (at, (net, state)) in nets.iter().zip(&update.state).enumerate() {
-                for (id, tensors) in [net.mean, net.variance, net.average].into_iter().zip(state) {
-                    program.write(id, 0, &net.mlp.pack(tensors));
+                for (id, tensors) in
+                    [net.weights.mean, net.weights.variance, net.weights.average].into_iter().zip(state)
+                {
+                    program.write(id, 0, &net.stack.pack(tensors));
                 }
                 let power = |beta: usize| betas[beta].powf(update.steps[at].into());
-                program.write(layout.powers, 2 * at, &[power(settings::BETA1), power(settings::BETA2)]);
+                program.write(
+                    layout.batches.powers,
+                    2 * at,
+                    &[power(settings::BETA1), power(settings::BETA2)],
+                );
             }
             // The clock counts every step: the predictor takes part in all of them.
-            program.write_words(layout.clock, clock::STEP, &[update.steps[1]]);
+            program.write_words(layout.batches.clock, clock::STEP, &[update.steps[1]]);
         }
         Ok(trainer)
     }
@@ -446,22 +453,22 @@ impl Case {
         if self.update.is_some() {
             trainer.run(step.update, 1);
         }
-        let layout = trainer.layout().clone();
+        let layout = trainer.method.layout.clone();
         let metrics = trainer.metrics_blocking()?;
         let program = trainer.program();
-        let (policy, predictor) = (layout.policy, layout.predictor);
-        let weights = |of: fn(&Net) -> BufferId| -> Result<[Vec<Tensors>; 2]> {
-            let net = |net: Net| match self.update {
-                Some(_) => Ok(net.mlp.unpack(&program.read_blocking(of(&net))?)),
+        let (policy, predictor) = (&layout.policy, &layout.predictor);
+        let weights = |of: fn(&Weights) -> BufferId| -> Result<[Vec<Tensors>; 2]> {
+            let net = |net: &Network| match self.update {
+                Some(_) => Ok(net.stack.unpack(&program.read_blocking(of(&net.weights))?)),
                 None => Ok(Vec::new()),
             };
             Ok([net(policy)?, net(predictor)?])
         };
         // The masks of parts are in the first rows of the relaxed ones, which nothing needs any more.
-        let features = layout.sizes.features;
+        let features = layout.batches.sizes.features;
         let part = if self.stage.parts > 0.0 {
             let rows = program.read_blocking(layout.masks)?;
-            let rows = rows.chunks_exact(2 * pitch(features)).take(layout.sizes.batch);
+            let rows = rows.chunks_exact(2 * pitch(features)).take(layout.batches.sizes.batch);
             rows.flat_map(|row| row[..features].iter().map(|&seen| seen as u32)).collect()
         } else {
             Vec::new()
@@ -472,14 +479,14 @@ impl Case {
             loss_and_cost: metrics.loss_and_cost,
             entropy: metrics.entropy,
             path: program.read_words_blocking(layout.path)?,
-            policy: policy.mlp.unpack(&program.read_blocking(policy.grad)?),
-            predictor: predictor.mlp.unpack(&program.read_blocking(predictor.grad)?),
+            policy: policy.stack.unpack(&program.read_blocking(policy.weights.grad)?),
+            predictor: predictor.stack.unpack(&program.read_blocking(predictor.weights.grad)?),
             part,
-            after: weights(|net| net.values)?,
-            average: weights(|net| net.average)?,
-            steps: layout.sizes.steps,
-            batch: layout.sizes.batch,
-            networks: [policy.mlp, predictor.mlp],
+            after: weights(|weights| weights.values)?,
+            average: weights(|weights| weights.average)?,
+            steps: layout.shape.steps,
+            batch: layout.batches.sizes.batch,
+            networks: [policy.stack.clone(), predictor.stack.clone()],
             is_f64: engine.real_bytes() == 8,
         };
         match outcome.tensors().into_iter().find(|(_, _, values)| values.iter().any(|v| !v.is_finite())) {
@@ -517,8 +524,8 @@ impl Outcome {
             ("average.policy", &average[0], policy),
             ("average.predictor", &average[1], predictor),
         ];
-        for (name, values, mlp) in networks {
-            for ((i, values), layer) in values.iter().enumerate().zip(&mlp.layers) {
+        for (name, values, stack) in networks {
+            for ((i, values), layer) in values.iter().enumerate().zip(&stack.layers) {
                 let weight = format!("{name}.{i}.weight");
                 tensors.push((weight, vec![layer.outputs, layer.inputs], values.weight.clone()));
                 tensors.push((format!("{name}.{i}.bias"), vec![layer.outputs], values.bias.clone()));

@@ -1,9 +1,9 @@
 //! Models made by hand or at random, for the tests that ask them and those that store them.
 
 use querent::data::Normalization;
-use querent::history::{Epoch, Phase};
-use querent::nmppg::{Config, Evaluation, Metrics};
-use querent::nn::{Mlp, Tensors};
+use querent::nmppg::{Config, Evaluation};
+use querent::nn::{Stack, Tensors};
+use querent::policy::history::{Epoch, Phase};
 use querent::{Feature, Model, Problem};
 
 /// Numbers in -1..1.
@@ -19,8 +19,8 @@ pub fn numbers(seed: u64) -> impl FnMut() -> f64 {
 }
 
 pub fn layers(widths: [usize; 4], seed: u64, gain: f64) -> Vec<Tensors> {
-    let mlp = Mlp::new(widths[0], [widths[1], widths[2]], widths[3]);
-    let mut tensors = mlp.unpack(&mlp.init(seed, 0));
+    let stack = Stack::new(0, &widths);
+    let mut tensors = stack.unpack(&stack.init(seed, 0));
     for layer in &mut tensors {
         layer
             .weight
@@ -35,9 +35,8 @@ pub fn history() -> Vec<Epoch> {
     let epoch = |index: usize, phase| Epoch {
         index,
         phase,
-        tau_soft: 0.8 / 3.0,
-        lambda: 0.1 + 0.2,
-        train: Metrics { objective: 1.0 / 3.0, ..Metrics::default() },
+        settings: [("tau_soft".to_string(), 0.8 / 3.0), ("lambda".to_string(), 0.1 + 0.2)].into(),
+        train: [("objective", 1.0 / 3.0)].into(),
         validation: Evaluation { objective: 0.48f64.sqrt(), ..Evaluation::default() },
         best: index == 1,
         seconds: 1e-3 * index as f64,

@@ -6,10 +6,10 @@
 
 mod forward;
 
-use crate::encoding::{Encoding, Notice};
+use crate::data::encoding::{Encoding, Notice};
 use crate::engine::cpu::instructions;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::policy::Model;
 use crate::problem::Feature;
 use forward::{Activations, Add, Forward};
 
@@ -218,8 +218,8 @@ impl<'m> Session<'m> {
         self.beliefs.clear();
         self.records.clear();
         let [policy, predictor] = self.model.networks();
-        self.policy.sum.copy_from_slice(policy.bias(&policy.mlp.layers[0]));
-        self.predictor.sum.copy_from_slice(predictor.bias(&predictor.mlp.layers[0]));
+        self.policy.sum.copy_from_slice(policy.bias(&policy.stack.layers[0]));
+        self.predictor.sum.copy_from_slice(predictor.bias(&predictor.stack.layers[0]));
         self.evaluate();
         self.believe();
     }

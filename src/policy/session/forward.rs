@@ -1,7 +1,7 @@
 //! The networks of a session, one instance at a time.
 
-use crate::model::Network;
 use crate::nn::{Layer, pitch};
+use crate::policy::model::Network;
 
 /// A network's units, each layer padded to its pitch.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Activations {
 
 impl Activations {
     pub fn new(network: &Network) -> Self {
-        let [a, b, c] = network.mlp.layers.map(|layer| vec![0.0; pitch(layer.outputs)]);
+        let [a, b, c] = [0, 1, 2].map(|layer| vec![0.0; pitch(network.stack.layers[layer].outputs)]);
         let active = vec![0; a.len().max(b.len())];
         Self { sum: a.clone(), sum_before: a.clone(), hidden: [a, b], output: c, active }
     }
@@ -62,7 +62,7 @@ impl pulp::WithSimd for Add<'_> {
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Activations { sum, sum_before, .. } = self.activations;
         sum_before.copy_from_slice(sum);
-        let (weight, len) = self.network.weight(&self.network.mlp.layers[0]);
+        let (weight, len) = self.network.weight(&self.network.stack.layers[0]);
         for (&column, &input) in self.columns.iter().zip(self.inputs) {
             for (sum, &weight) in sum.iter_mut().zip(&weight[column as usize * len..][..len]) {
                 *sum += input * weight;
@@ -108,7 +108,7 @@ fn relu(value: f32) -> f32 {
 /// y = x·W + b. `active` has room for as many indices as there are inputs.
 #[inline(always)]
 fn linear(network: &Network, layer: usize, x: &[f32], active: &mut [u32], y: &mut [f32]) {
-    let layer = &network.mlp.layers[layer];
+    let layer = &network.stack.layers[layer];
     let (weight, len) = network.weight(layer);
     y.copy_from_slice(network.bias(layer));
     let mut at = 0;

@@ -1,12 +1,10 @@
 //! What a policy does on a split, instance by instance and summed up.
 
-use crate::data::{Dataset, Split};
-use crate::engine::Engine;
+use crate::data::{Dataset, Part};
 use crate::error::Result;
-use crate::model::Model;
-use crate::nmppg::{Config, Stepper, Which};
+use crate::policy::Model;
+use crate::policy::Step;
 use crate::problem::Problem;
-use crate::session::Step;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -123,21 +121,6 @@ impl Traces {
     }
 }
 
-/// Runs a model's greedy policy on rows in raw units, on an engine.
-///
-/// # Errors
-/// Rows that do not fit the problem, or a device that was lost or has too little memory.
-pub fn traces_blocking(engine: &Engine, model: &Model, rows: &Split) -> Result<Traces> {
-    let mut rows = rows.clone();
-    model.normalization().apply(&mut rows.x);
-    let data = Dataset::new(model.problem().clone(), rows, Split::default(), Split::default())?;
-    // Nothing is trained: the smallest tape will do.
-    let config = Config { batch: 32, ..model.config().clone() };
-    let mut stepper = Stepper::new(engine, &data, config)?;
-    stepper.set_weights(&model.policy(), &model.predictor());
-    stepper.traces_blocking(Which::Train)
-}
-
 /// What a model does with the rows of a split, asked through one by one, and what it believes at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcomes {
@@ -152,14 +135,14 @@ pub struct Outcomes {
 ///
 /// # Errors
 /// The data set is of another problem, or a row makes the networks overflow.
-pub fn outcomes(model: &Model, data: &Dataset, which: Which, budget: f64) -> Result<Outcomes> {
+pub fn outcomes(model: &Model, data: &Dataset, part: Part, budget: f64) -> Result<Outcomes> {
     let (problem, steps) = (model.problem(), model.steps());
     if data.problem() != problem {
         return Err(crate::Error::Data("the model and the table are of different problems".into()));
     }
     let (columns, features, classes) = (problem.columns(), problem.features().len(), problem.classes().len());
-    let split = &data.splits()[which as usize];
-    let bytes = data.images().map(|images| &images[which as usize]);
+    let split = &data.splits()[part as usize];
+    let bytes = data.images().map(|images| &images[part as usize]);
     let one = |instance: usize| -> Result<(Vec<u32>, Vec<f32>)> {
         let at = instance * columns;
         let divided: Vec<f32>;

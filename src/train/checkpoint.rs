@@ -1,21 +1,24 @@
 //! A training run's state on the host and in a file.
 
-use super::config::{Config, Stage};
+use super::method::Method;
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use serde::{Serialize, de::DeserializeOwned};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// Everything a run needs to continue with equal bits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
+    /// The method's name.
+    method: String,
     /// The run's settings, as JSON.
     config: String,
-    /// Where the staged procedure is, as JSON; empty for a stepper alone.
-    pub(super) progress: String,
-    /// The stage it was in.
-    pub(super) stage: Stage,
+    /// Where the procedure is, as JSON; empty for a stepper alone.
+    progress: String,
+    /// The stage it was in, as JSON.
+    stage: String,
     /// Buffers of reals.
     pub(super) reals: BTreeMap<String, Vec<f32>>,
     /// Buffers of integers.
@@ -23,16 +26,29 @@ pub struct Checkpoint {
 }
 
 /// What the file says it is.
-const FORMAT: &str = "querent checkpoint 1";
+const FORMAT: &str = "querent checkpoint 2";
 
 impl Checkpoint {
-    pub(super) fn new(config: &Config, stage: Stage) -> Self {
-        let config = serde_json::to_string(config).unwrap_or_default();
-        Self { config, progress: String::new(), stage, reals: BTreeMap::new(), words: BTreeMap::new() }
+    pub(super) fn new<M: Method>(config: &M::Config, stage: &M::Stage) -> Result<Self> {
+        Ok(Self {
+            method: M::NAME.into(),
+            config: text("settings", config)?,
+            progress: String::new(),
+            stage: text("stage", stage)?,
+            reals: BTreeMap::new(),
+            words: BTreeMap::new(),
+        })
     }
 
-    pub(super) fn check_config(&self, config: &Config) -> Result<()> {
-        let mine = Checkpoint::new(config, self.stage).config;
+    pub(super) fn check_config<M: Method>(&self, config: &M::Config) -> Result<()> {
+        if self.method != M::NAME {
+            return Err(Error::Config(format!(
+                "the checkpoint is of the method {}, this run is of {}",
+                self.method,
+                M::NAME
+            )));
+        }
+        let mine = text("settings", config)?;
         if mine == self.config {
             return Ok(());
         }
@@ -40,6 +56,24 @@ impl Checkpoint {
             "the checkpoint is of another configuration: it was made with {}, this run has {mine}",
             self.config
         )))
+    }
+
+    /// Notes where the procedure is.
+    pub(super) fn set_place(&mut self, place: &impl Serialize) -> Result<()> {
+        self.progress = text("progress", place)?;
+        Ok(())
+    }
+
+    /// Where the procedure was.
+    pub(super) fn place<P: DeserializeOwned>(&self) -> Result<P> {
+        serde_json::from_str(&self.progress)
+            .map_err(|error| Error::Config(format!("the checkpoint's progress cannot be read: {error}")))
+    }
+
+    /// The stage it was in.
+    pub(super) fn stage<S: DeserializeOwned>(&self) -> Result<S> {
+        serde_json::from_str(&self.stage)
+            .map_err(|error| Error::Config(format!("the checkpoint's stage cannot be read: {error}")))
     }
 
     pub(super) fn check_len(&self, name: &str, is_real: bool, len: usize) -> Result<()> {
@@ -78,12 +112,12 @@ impl Checkpoint {
     /// The file cannot be written; an older file of that name is then still there.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let stage = serde_json::to_string(&self.stage).unwrap_or_default();
         let metadata = HashMap::from(
             [
                 ("format", FORMAT.to_string()),
+                ("method", self.method.clone()),
                 ("config", self.config.clone()),
-                ("stage", stage),
+                ("stage", self.stage.clone()),
                 ("progress", self.progress.clone()),
             ]
             .map(|(key, value)| (key.to_string(), value)),
@@ -114,23 +148,32 @@ impl Checkpoint {
         };
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(bad)?;
         let metadata = header.metadata().clone().unwrap_or_default();
-        if metadata.get("format").map(String::as_str) != Some(FORMAT) {
-            return Err(Error::file(path, "not a checkpoint of querent"));
+        match metadata.get("format").map(String::as_str) {
+            Some(FORMAT) => {}
+            Some(other) if other.starts_with("querent checkpoint") => {
+                return Err(Error::file(
+                    path,
+                    format!(
+                        "it says it is a `{other}`, but this version reads a `{FORMAT}`: a run is to be finished with \
+                         the version that began it"
+                    ),
+                ));
+            }
+            _ => return Err(Error::file(path, "not a checkpoint of querent")),
         }
-        let text = |key: &str| {
+        let entry = |key: &str| {
             metadata.get(key).ok_or_else(|| Error::file(path, format!("the checkpoint has no `{key}`")))
         };
-        let stage = serde_json::from_str(text("stage")?)
-            .map_err(|error| Error::file(path, format!("the checkpoint's stage cannot be read: {error}")))?;
         let mut checkpoint = Self {
-            config: text("config")?.clone(),
-            progress: text("progress")?.clone(),
-            stage,
+            method: entry("method")?.clone(),
+            config: entry("config")?.clone(),
+            progress: entry("progress")?.clone(),
+            stage: entry("stage")?.clone(),
             reals: BTreeMap::new(),
             words: BTreeMap::new(),
         };
         for (name, view) in SafeTensors::deserialize(&bytes).map_err(bad)?.iter() {
-            let words = view.data().chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+            let words = view.data().chunks_exact(4).map(bytemuck::pod_read_unaligned::<u32>);
             match view.dtype() {
                 Dtype::F32 => {
                     checkpoint.reals.insert(name.to_string(), words.map(f32::from_bits).collect());
@@ -143,4 +186,10 @@ impl Checkpoint {
         }
         Ok(checkpoint)
     }
+}
+
+/// As JSON.
+fn text(what: &str, value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| Error::Config(format!("the {what} cannot be stored: {error}")))
 }

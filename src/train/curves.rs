@@ -1,28 +1,29 @@
 //! What a host can draw without copying it back: buffers on its own device.
 
+use super::method::Method;
 use super::stepper::Stepper;
 use crate::engine::gpu::GpuProgram;
 use crate::engine::kernels::words::METRICS;
 use crate::engine::plan::BufferId;
 use crate::error::Result;
-use crate::history::Epoch;
-use crate::nn::{Layer, Net};
+use crate::nn::Layer;
+use crate::policy::history::Epoch;
 
 /// Bytes of a point of a curve.
 const POINT: u64 = METRICS as u64 * 4;
 
 /// A network on a device.
-#[derive(Clone, Copy, Debug)]
-pub struct Network<'a> {
+#[derive(Clone, Debug)]
+pub struct NetworkView<'a> {
     weights: &'a wgpu::Buffer,
     best: &'a wgpu::Buffer,
-    layers: [Layer; 3],
+    layers: Vec<Layer>,
 }
 
-impl<'a> Network<'a> {
+impl<'a> NetworkView<'a> {
     /// The moving average of the weights, which evaluation uses: all layers one after the other, f32, each
     /// weight as `[input][output]` with rows padded to a multiple of four, then its bias
-    /// ([`Network::layers`] has the offsets).
+    /// ([`NetworkView::layers`] has the offsets).
     pub fn weights(&self) -> &'a wgpu::Buffer {
         self.weights
     }
@@ -33,27 +34,26 @@ impl<'a> Network<'a> {
     }
 
     /// Where the layers lie.
-    pub fn layers(&self) -> [Layer; 3] {
-        self.layers
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
     }
 }
 
 /// Buffers of a run that a host may bind read-only (`STORAGE`) or copy from, but must not write. They
 /// change with the slices the host submits, and hold still between them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Buffers<'a> {
-    /// The policy.
-    pub policy: Network<'a>,
-    /// The predictor.
-    pub predictor: Network<'a>,
-    /// The training curve: `points` points an epoch, epoch after epoch, each of 8 f32: the sums over
-    /// the epoch's instances so far of J, of loss and cost, of the entropy and of the predictor's loss, the
-    /// number of instances, and the mass still asking at three marks. A point that is not there yet has no
-    /// instances; the mean over what lies between two points is the difference of the sums over the
+    /// The method's networks, by name.
+    pub networks: Vec<(&'static str, NetworkView<'a>)>,
+    /// The names of the 8 f32 of a point of the training curve, in order.
+    pub metrics: [&'static str; METRICS],
+    /// The training curve: `points` points an epoch, epoch after epoch, each of 8 f32: the sums over the epoch's
+    /// instances so far of what `metrics` names, one of which is the number of instances. A point that is not there
+    /// yet has no instances; the mean over what lies between two points is the difference of the sums over the
     /// difference of the instances.
     pub training: &'a wgpu::Buffer,
     /// The validation curve: a point an epoch of 8 f32: the sums over the validation rows of the loss, of
-    /// the right answers, of the cost and of the acquisitions, the number of rows, and three zeros.
+    /// the right answers, of the cost and of the acquisitions, the number of rows, and three more that a method may have.
     pub validation: &'a wgpu::Buffer,
     /// What the greedy policy asked on the validation rows in the last epoch: u32 counts
     /// `[step][feature]`, the last column being the instances that have stopped by then.
@@ -70,7 +70,7 @@ pub struct Buffers<'a> {
 
 /// The buffers that are there for the host alone.
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct Curves {
     training: wgpu::Buffer,
     validation: wgpu::Buffer,
     paths: wgpu::Buffer,
@@ -78,8 +78,13 @@ pub(super) struct Published {
     epochs: usize,
 }
 
-impl Published {
-    pub fn new(program: &GpuProgram, stepper: &Stepper, points: usize, epochs: usize) -> Result<Self> {
+impl Curves {
+    pub fn new<M: Method>(
+        program: &GpuProgram,
+        stepper: &Stepper<M>,
+        points: usize,
+        epochs: usize,
+    ) -> Result<Self> {
         let gpu = program.gpu();
         let make = |label, size: u64| {
             gpu.device().create_buffer(&wgpu::BufferDescriptor {
@@ -91,7 +96,7 @@ impl Published {
                 mapped_at_creation: false,
             })
         };
-        let asked = program.buffer(stepper.layout().chunk.asked).size();
+        let asked = program.buffer(stepper.batches.chunk.asked).size();
         gpu.scoped("curves", || Self {
             training: make("querent training curve", (points * epochs) as u64 * POINT),
             validation: make("querent validation curve", epochs as u64 * POINT),
@@ -101,23 +106,25 @@ impl Published {
         })
     }
 
-    pub fn view<'a>(&'a self, program: &'a GpuProgram, stepper: &Stepper) -> Buffers<'a> {
-        let layout = stepper.layout();
-        let network = |net: &Net| Network {
-            weights: program.buffer(net.average),
-            best: program.buffer(net.best),
-            layers: net.mlp.layers,
+    pub fn view<'a, M: Method>(&'a self, program: &'a GpuProgram, stepper: &Stepper<M>) -> Buffers<'a> {
+        let view = |(name, network): (&'static str, &crate::nn::Network)| {
+            let view = NetworkView {
+                weights: program.buffer(network.weights.average),
+                best: program.buffer(network.weights.best),
+                layers: network.stack.layers.clone(),
+            };
+            (name, view)
         };
         Buffers {
-            policy: network(&layout.policy),
-            predictor: network(&layout.predictor),
+            networks: stepper.method.networks().into_iter().map(view).collect(),
+            metrics: M::METRICS,
             training: &self.training,
             validation: &self.validation,
             paths: &self.paths,
             points: self.points,
             epochs: self.epochs,
-            steps: layout.sizes.steps,
-            features: layout.sizes.features,
+            steps: stepper.batches.sizes.horizon,
+            features: stepper.batches.sizes.features,
         }
     }
 
@@ -144,15 +151,22 @@ impl Published {
     }
 
     /// Draws the curves anew from a history: of each epoch's training, what is known is its end.
-    pub fn refill(&self, queue: &wgpu::Queue, history: &[Epoch]) {
+    pub fn refill(&self, queue: &wgpu::Queue, history: &[Epoch], names: &[&str; METRICS]) {
         let narrow = |sums: [f64; METRICS]| sums.map(|sum| sum as f32);
         let mut training = vec![[0.0f32; METRICS]; self.points * self.epochs];
         let mut validation = vec![[0.0f32; METRICS]; self.epochs];
         for (epoch, place) in history.iter().zip(&mut validation) {
             *place = narrow(epoch.validation.sums());
-            training[(epoch.index + 1) * self.points - 1] = narrow(epoch.train.sums());
+            training[(epoch.index + 1) * self.points - 1] = narrow(epoch.train.sums(names));
         }
         queue.write_buffer(&self.training, 0, bytemuck::cast_slice(training.as_flattened()));
         queue.write_buffer(&self.validation, 0, bytemuck::cast_slice(validation.as_flattened()));
+    }
+}
+
+impl<'a> Buffers<'a> {
+    /// A network by its name.
+    pub fn network(&self, name: &str) -> Option<&NetworkView<'a>> {
+        self.networks.iter().find(|(n, _)| *n == name).map(|(_, view)| view)
     }
 }

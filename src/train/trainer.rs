@@ -1,87 +1,99 @@
 //! A training run for its user: by the epoch, waiting, or by the frame of somebody else's application.
 
-use super::buffers::Buffers;
 use super::checkpoint::Checkpoint;
-use super::config::Config;
-use super::frames::{Frames, News, Recorded, Seen, gpu_program};
-use super::procedure::{Procedure, Progress, Work};
-use super::snapshot::BEST;
+use super::curves::Buffers;
+use super::limits::Shape;
+use super::method::Method;
+use super::procedure::{Place, Procedure, Work};
+use super::slices::{Collected, Progress, Recorded, SliceQueue, gpu_program};
 use super::stepper::Stepper;
 use crate::data::Dataset;
 use crate::engine::{Budget, Engine};
 use crate::error::{Error, Result};
-use crate::history::Epoch;
-use crate::model::Model;
-use crate::nn::Net;
+use crate::policy::Model;
+use crate::policy::history::Epoch;
 use std::collections::VecDeque;
 use std::path::Path;
 
 /// Dispatches of a submission of our own: enough to hide its cost, too few for a watchdog.
 const OWN_SLICE: Budget = Budget::Dispatches(512);
 
-/// A training run: warm-up, then stage after stage of falling temperature, each from the best weights so
-/// far, until no epoch is better.
+/// A method's training run.
 ///
 /// Call [`Trainer::epoch_blocking`] until it is over, then [`Trainer::finish_blocking`]. Or, inside
 /// another application, [`Trainer::encode`] in each frame and [`Trainer::try_progress`] now and then;
 /// [`Trainer::try_model`] has the result. Both ways end in the same bits, and one may change over to the
 /// other at any time.
-pub struct Trainer {
-    stepper: Stepper,
+pub struct Trainer<M: Method> {
+    stepper: Stepper<M>,
     /// Kept for another device, should this one be lost; shares the rows with whoever made it.
     data: Dataset,
-    procedure: Procedure,
+    procedure: Procedure<M>,
     /// On a device, how work gets there.
-    frames: Option<Frames>,
+    slices: Option<SliceQueue>,
     /// Epochs that have ended and that nobody was told about.
     news: VecDeque<Epoch>,
     checkpoint: Option<Checkpoint>,
 }
 
-impl Trainer {
+impl<M: Method> Trainer<M> {
     /// Puts the data and freshly initialised networks on an engine.
     ///
     /// # Errors
     /// Settings that do not fit the problem, no validation rows, or more memory than the engine has.
-    pub fn new(engine: &Engine, data: &Dataset, config: Config) -> Result<Self> {
+    pub fn new(engine: &Engine, data: &Dataset, config: M::Config) -> Result<Self> {
         if data.sizes()[1] == 0 {
             return Err(Error::Data(
                 "there are no validation rows to decide by when to stop training".into(),
             ));
         }
         let mut stepper = Stepper::new(engine, data, config)?;
-        stepper.set_initial_stop();
+        stepper.prepare_run();
         let procedure = Procedure::new(&stepper);
         let mut trainer = Self {
             stepper,
             data: data.clone(),
             procedure,
-            frames: None,
+            slices: None,
             news: VecDeque::new(),
             checkpoint: None,
         };
         if let Some(program) = trainer.stepper.program().gpu() {
             let epochs = trainer.epochs_at_most();
-            trainer.frames = Some(Frames::new(program, &trainer.stepper, &trainer.procedure, epochs)?);
+            trainer.slices = Some(SliceQueue::new(program, &trainer.stepper, &trainer.procedure, epochs)?);
         }
         Ok(trainer)
     }
 
+    /// The limits a device must be requested with so that a table and configuration fit: see
+    /// [`Stepper::required_limits`].
+    ///
+    /// # Errors
+    /// Settings that do not fit the problem, or a memory budget too small for one instance.
+    pub fn required_limits<'a>(shape: impl Into<Shape<'a>>, config: &M::Config) -> Result<wgpu::Limits> {
+        Stepper::<M>::required_limits(shape, config)
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &M::Config {
+        self.stepper.config()
+    }
+
     /// The engine's side of the run.
-    pub fn stepper(&self) -> &Stepper {
+    pub fn stepper(&self) -> &Stepper<M> {
         &self.stepper
     }
 
     /// The same, to evaluate with. What was recorded must have been submitted; a validation that is under
     /// way begins again.
-    pub fn stepper_mut(&mut self) -> &mut Stepper {
+    pub fn stepper_mut(&mut self) -> &mut Stepper<M> {
         self.procedure.begin_validation_again();
         &mut self.stepper
     }
 
     /// The epochs so far.
     pub fn history(&self) -> &[Epoch] {
-        &self.procedure.progress.history
+        &self.procedure.place.history
     }
 
     /// Training steps of an epoch.
@@ -91,20 +103,17 @@ impl Trainer {
 
     /// Epochs of the whole run at most: early stopping may make them fewer.
     pub fn epochs_at_most(&self) -> usize {
-        let config = self.stepper.config();
-        config.warm_up_epochs + config.temperatures.len() * config.stage_epochs
+        M::epochs_at_most(self.stepper.config())
     }
 
     /// Epochs that are behind, those that early stopping skipped included.
     pub fn epochs_behind(&self) -> usize {
-        let config = self.stepper.config();
-        let p = &self.procedure.progress;
-        p.warm_up_done + p.stage * config.stage_epochs + p.stage_epoch
+        M::epochs_behind(self.stepper.config(), &self.procedure.place.state)
     }
 
     /// The best validation objective so far.
     pub fn best(&self) -> Option<f64> {
-        self.procedure.progress.best
+        self.procedure.place.best
     }
 
     /// Trains to the end of an epoch and evaluates it. `None` when the run is over.
@@ -124,7 +133,7 @@ impl Trainer {
 
     /// Carries the procedure out to the end of the epoch, if there is one.
     fn drive_blocking(&mut self) -> Result<()> {
-        if self.frames.is_none() {
+        if self.slices.is_none() {
             return self.drive_here();
         }
         // What the host has recorded comes first.
@@ -135,7 +144,7 @@ impl Trainer {
             }
             self.collect()?;
         }
-        self.submit(OWN_SLICE, self.procedure.between)?;
+        self.submit(OWN_SLICE, self.procedure.first_of_epoch)?;
         Ok(())
     }
 
@@ -150,7 +159,7 @@ impl Trainer {
     /// The same on the CPU engine.
     fn drive_here(&mut self) -> Result<()> {
         while let Some(work) = self.procedure.work.get(self.procedure.at.item).cloned() {
-            if !self.news.is_empty() && self.procedure.at.item >= self.procedure.between {
+            if !self.news.is_empty() && self.procedure.at.item >= self.procedure.first_of_epoch {
                 break;
             }
             let fetched = self.stepper.carry_out(&work)?;
@@ -164,14 +173,14 @@ impl Trainer {
 
     /// Waits until everything recorded has run, and draws the conclusions.
     fn settle_blocking(&mut self) -> Result<()> {
-        if self.frames.as_ref().is_none_or(|frames| frames.pending() == 0) {
+        if self.slices.as_ref().is_none_or(|slices| slices.pending() == 0) {
             return Ok(());
         }
         if let Some(program) = self.stepper.program().gpu() {
             program.gpu().wait_blocking()?;
         }
         self.collect()?;
-        match self.frames.as_ref().map_or(0, Frames::pending) {
+        match self.slices.as_ref().map_or(0, SliceQueue::pending) {
             0 => Ok(()),
             n => Err(Error::Recorded(format!(
                 "{n} slices were recorded, but their encoders were not submitted: submit them first, in the \
@@ -198,15 +207,15 @@ impl Trainer {
     }
 
     fn record(&mut self, encoder: &mut wgpu::CommandEncoder, budget: Budget, end: usize) -> Result<Recorded> {
-        match &mut self.frames {
-            Some(frames) => frames.record(encoder, budget, end, &mut self.procedure, &mut self.stepper),
+        match &mut self.slices {
+            Some(slices) => slices.record(encoder, budget, end, &mut self.procedure, &mut self.stepper),
             None => Ok(Recorded::default()),
         }
     }
 
     fn collect(&mut self) -> Result<()> {
-        let Some(frames) = &mut self.frames else { return Ok(()) };
-        let News { epochs, checkpoint } = frames.collect(&mut self.procedure, &mut self.stepper)?;
+        let Some(slices) = &mut self.slices else { return Ok(()) };
+        let Collected { epochs, checkpoint } = slices.collect(&mut self.procedure, &mut self.stepper)?;
         self.news.extend(epochs);
         self.checkpoint = checkpoint.or(self.checkpoint.take());
         Ok(())
@@ -218,24 +227,24 @@ impl Trainer {
     /// # Errors
     /// The device was lost, slices were submitted in another order than recorded, or a gradient was not a
     /// finite number.
-    pub fn try_progress(&mut self) -> Result<Seen> {
+    pub fn try_progress(&mut self) -> Result<Progress> {
         self.procedure.check()?;
         self.collect()?;
-        Ok(Seen {
+        Ok(Progress {
             epoch: self.news.pop_front(),
             finished: self.is_finished() && self.news.is_empty(),
             step: self.procedure.steps_done(),
             steps: self.procedure.epoch_steps(),
-            pending: self.frames.as_ref().map_or(0, Frames::pending),
+            pending: self.slices.as_ref().map_or(0, SliceQueue::pending),
         })
     }
 
     /// Whether the run is over and, on a device, its result has come to the host.
     fn is_finished(&self) -> bool {
-        let is_here = |frames: &Frames| frames.pending() == 0 && !frames.is_bringing();
+        let is_here = |slices: &SliceQueue| slices.pending() == 0 && !slices.is_bringing();
         self.procedure.is_over(&self.stepper)
             && self.procedure.is_exhausted()
-            && self.frames.as_ref().is_none_or(is_here)
+            && self.slices.as_ref().is_none_or(is_here)
     }
 
     /// The model, when the run is over and its weights have come to the host; `None` before. Never waits.
@@ -243,7 +252,7 @@ impl Trainer {
     /// # Errors
     /// The device was lost, or the weights are not finite numbers.
     pub fn try_model(&mut self) -> Result<Option<Model>> {
-        if self.frames.is_none() {
+        if self.slices.is_none() {
             let over = self.procedure.is_over(&self.stepper);
             return if over { self.finish_blocking().map(Some) } else { Ok(None) };
         }
@@ -254,36 +263,26 @@ impl Trainer {
         let Some(checkpoint) = self.checkpoint.as_ref().filter(|_| self.is_finished()) else {
             return Ok(None);
         };
-        match BEST.map(|name| checkpoint.reals.get(name)) {
-            [Some(policy), Some(predictor)] => {
-                let wide = |values: &Vec<f32>| values.iter().map(|&value| value.into()).collect();
-                self.model([wide(policy), wide(predictor)]).map(Some)
-            }
-            _ => Ok(None),
-        }
+        let weights = self.stepper.method.weights();
+        let values: Option<Vec<Vec<f64>>> = weights
+            .iter()
+            .map(|w| {
+                checkpoint.reals.get(&w.best_name()).map(|values| values.iter().map(|&v| v.into()).collect())
+            })
+            .collect();
+        values.map(|values| self.model(values)).transpose()
     }
 
     /// Buffers that a host on the same device may draw from. `None` on the CPU engine.
     pub fn buffers(&self) -> Option<Buffers<'_>> {
         let program = self.stepper.program().gpu()?;
-        Some(self.frames.as_ref()?.view(program, &self.stepper))
+        Some(self.slices.as_ref()?.view(program, &self.stepper))
     }
 
-    fn nets(&self) -> [Net; 2] {
-        let layout = self.stepper.layout();
-        [layout.policy, layout.predictor]
-    }
-
-    fn model(&self, [policy, predictor]: [Vec<f64>; 2]) -> Result<Model> {
-        let [policy_net, predictor_net] = self.nets();
-        Model::new(
-            self.stepper.problem().clone(),
-            self.data.normalization().clone(),
-            self.stepper.config().clone(),
-            policy_net.mlp.unpack(&policy),
-            predictor_net.mlp.unpack(&predictor),
-            self.procedure.progress.history.clone(),
-        )
+    fn model(&self, values: Vec<Vec<f64>>) -> Result<Model> {
+        let (config, problem) = (self.stepper.config(), self.stepper.problem());
+        let history = self.procedure.place.history.clone();
+        self.stepper.method.model(config, problem, self.data.normalization(), values, history)
     }
 
     /// Loads the best weights back onto the engine and gives them as a model.
@@ -292,18 +291,19 @@ impl Trainer {
     /// The device was lost, or the host has recorded work that it did not submit.
     pub fn finish_blocking(&mut self) -> Result<Model> {
         self.stop_blocking()?;
-        let nets = self.nets();
-        let [policy, predictor] = if self.procedure.progress.best.is_some() {
+        let has_best = self.procedure.place.best.is_some();
+        if has_best {
             self.stepper.load_best();
-            nets.map(|net| net.best)
-        } else {
-            nets.map(|net| {
-                self.stepper.program_mut().copy(net.average, net.values);
-                net.average
-            })
-        };
-        let program = self.stepper.program();
-        self.model([program.read_blocking(policy)?, program.read_blocking(predictor)?])
+        }
+        let mut values = Vec::new();
+        for w in self.stepper.method.weights() {
+            if !has_best {
+                self.stepper.program.copy(w.average, w.values);
+            }
+            let id = if has_best { w.best } else { w.average };
+            values.push(self.stepper.program.read_blocking(id)?);
+        }
+        self.model(values)
     }
 
     /// Goes on to the next place that a checkpoint can hold: the end of a training step. A run that
@@ -313,11 +313,11 @@ impl Trainer {
             return Ok(());
         }
         // The CPU engine never stands anywhere else.
-        if self.frames.is_none() {
+        if self.slices.is_none() {
             return Ok(());
         }
         self.settle_blocking()?;
-        self.submit(OWN_SLICE, self.procedure.between)?;
+        self.submit(OWN_SLICE, self.procedure.first_of_epoch)?;
         let at = self.procedure.at;
         if let Some(Work::Train { calls, .. }) = self.procedure.work.get(at.item).filter(|_| at.call > 0) {
             let left = Budget::Dispatches(calls.len() - at.call);
@@ -342,12 +342,13 @@ impl Trainer {
     pub fn save_blocking(&mut self, path: impl AsRef<Path>) -> Result<()> {
         self.stop_blocking()?;
         let mut checkpoint = self.stepper.checkpoint_blocking()?;
-        let progress = self.procedure.stored();
-        checkpoint.progress = serde_json::to_string(&progress).unwrap_or_default();
-        if progress.best.is_some() {
-            for (name, net) in BEST.into_iter().zip(self.nets()) {
-                let values = self.stepper.program().read_blocking(net.best)?;
-                checkpoint.reals.insert(name.into(), values.into_iter().map(|value| value as f32).collect());
+        let place = self.procedure.stored();
+        checkpoint.set_place(&place)?;
+        if place.best.is_some() {
+            for w in self.stepper.method.weights() {
+                let values = self.stepper.program.read_blocking(w.best)?;
+                let values = values.into_iter().map(|value| value as f32).collect();
+                checkpoint.reals.insert(w.best_name(), values);
             }
         }
         let written = checkpoint.save(path);
@@ -368,27 +369,31 @@ impl Trainer {
     }
 
     fn restore(&mut self, checkpoint: &Checkpoint, bad: impl Fn(String) -> Error) -> Result<()> {
-        let progress: Progress = serde_json::from_str(&checkpoint.progress)
-            .map_err(|error| bad(format!("the checkpoint's progress cannot be read: {error}")))?;
-        let best = BEST.map(|name| checkpoint.reals.get(name));
-        let fits = |(values, net): (&Option<&Vec<f32>>, Net)| match values {
-            Some(values) => values.len() == net.mlp.len,
-            None => progress.best.is_none(),
-        };
-        if !best.iter().zip(self.nets()).all(fits) {
+        let place: Place<M::State> = checkpoint.place().map_err(|error| match error {
+            Error::Config(what) => bad(what),
+            other => other,
+        })?;
+        let weights = self.stepper.method.weights();
+        let best: Vec<Option<&Vec<f32>>> =
+            weights.iter().map(|w| checkpoint.reals.get(&w.best_name())).collect();
+        let fits = weights.iter().zip(&best).all(|(w, values)| match values {
+            Some(values) => values.len() == w.len,
+            None => place.best.is_none(),
+        });
+        if !fits {
             return Err(bad("the checkpoint's best weights do not fit the networks".into()));
         }
         self.stepper.restore(checkpoint)?;
-        self.stepper.set_horizon(progress.horizon)?;
-        for (values, net) in best.into_iter().zip(self.nets()) {
+        self.stepper.state = place.state.clone();
+        for (w, values) in weights.iter().zip(best) {
             if let Some(values) = values {
-                self.stepper.program_mut().write(net.best, 0, values);
+                self.stepper.program.write(w.best, 0, values);
             }
         }
         self.news.clear();
-        self.procedure.resume(&self.stepper, progress);
-        if let (Some(frames), Some(program)) = (&mut self.frames, self.stepper.program().gpu()) {
-            frames.restart(program, &self.procedure.progress.history);
+        self.procedure.resume(&self.stepper, place);
+        if let (Some(slices), Some(program)) = (&mut self.slices, self.stepper.program().gpu()) {
+            slices.restart::<M>(program, &self.procedure.place.history);
         }
         Ok(())
     }
@@ -407,5 +412,99 @@ impl Trainer {
         fresh.checkpoint = self.checkpoint.take();
         *self = fresh;
         Ok(())
+    }
+}
+
+/// A training run whose method does not matter: what the command and other tools drive.
+pub trait Training: Send {
+    /// Trains to the end of an epoch and evaluates it. `None` when the run is over.
+    ///
+    /// # Errors
+    /// A gradient was not a finite number: [`Training::finish_blocking`] still gives the best weights. Or the device
+    /// was lost.
+    fn epoch_blocking(&mut self) -> Result<Option<Epoch>>;
+    /// The epochs so far.
+    fn history(&self) -> &[Epoch];
+    /// Training steps of an epoch.
+    fn epoch_steps(&self) -> usize;
+    /// Instances of a training step.
+    fn batch(&self) -> usize;
+    /// Epochs of the whole run at most: early stopping may make them fewer.
+    fn epochs_at_most(&self) -> usize;
+    /// Epochs that are behind, those that early stopping skipped included.
+    fn epochs_behind(&self) -> usize;
+    /// The best validation objective so far.
+    fn best(&self) -> Option<f64>;
+    /// Writes everything needed to continue with equal bits to a file.
+    ///
+    /// # Errors
+    /// The device was lost, or the file cannot be written; an older one is then still there.
+    fn save_blocking(&mut self, path: &Path) -> Result<()>;
+    /// Continues from a file of [`Training::save_blocking`].
+    ///
+    /// # Errors
+    /// The file cannot be read, is not a checkpoint, or is one of another configuration or problem.
+    fn resume(&mut self, path: &Path) -> Result<()>;
+    /// The best weights as a model.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn finish_blocking(&mut self) -> Result<Model>;
+    /// Records the next slice of the training into a host's encoder: see [`Trainer::encode`].
+    ///
+    /// # Errors
+    /// The engine is not on a device, the device was lost, or slices were submitted in another order.
+    fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, budget: Budget) -> Result<Recorded>;
+    /// Looks how far the submitted slices are: see [`Trainer::try_progress`].
+    ///
+    /// # Errors
+    /// The device was lost, slices were submitted in another order, or a gradient was not a finite number.
+    fn try_progress(&mut self) -> Result<Progress>;
+    /// The model, when the run is over and its weights have come to the host; `None` before. Never waits.
+    ///
+    /// # Errors
+    /// The device was lost, or the weights are not finite numbers.
+    fn try_model(&mut self) -> Result<Option<Model>>;
+}
+
+impl<M: Method> Training for Trainer<M> {
+    fn epoch_blocking(&mut self) -> Result<Option<Epoch>> {
+        Trainer::epoch_blocking(self)
+    }
+    fn history(&self) -> &[Epoch] {
+        Trainer::history(self)
+    }
+    fn epoch_steps(&self) -> usize {
+        Trainer::epoch_steps(self)
+    }
+    fn batch(&self) -> usize {
+        self.stepper.batch()
+    }
+    fn epochs_at_most(&self) -> usize {
+        Trainer::epochs_at_most(self)
+    }
+    fn epochs_behind(&self) -> usize {
+        Trainer::epochs_behind(self)
+    }
+    fn best(&self) -> Option<f64> {
+        Trainer::best(self)
+    }
+    fn save_blocking(&mut self, path: &Path) -> Result<()> {
+        Trainer::save_blocking(self, path)
+    }
+    fn resume(&mut self, path: &Path) -> Result<()> {
+        Trainer::resume(self, path)
+    }
+    fn finish_blocking(&mut self) -> Result<Model> {
+        Trainer::finish_blocking(self)
+    }
+    fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, budget: Budget) -> Result<Recorded> {
+        Trainer::encode(self, encoder, budget)
+    }
+    fn try_progress(&mut self) -> Result<Progress> {
+        Trainer::try_progress(self)
+    }
+    fn try_model(&mut self) -> Result<Option<Model>> {
+        Trainer::try_model(self)
     }
 }

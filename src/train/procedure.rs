@@ -1,14 +1,12 @@
-//! The staged procedure as a list of work: what an epoch consists of, and what follows from how it
-//! went. It is carried out by `immediate.rs` (the CPU engine) or `frames.rs` (a device, in slices);
-//! here nothing is computed and nothing waits.
+//! A run as a list of work: what an epoch consists of, and what follows from how it went. It is carried out by
+//! `carry_out.rs` (the CPU engine) or `slices.rs` (a device); here nothing is computed and nothing waits.
 
-use super::config::Stage;
-use super::measures::{Evaluation, Metrics};
-use super::schedule::Position;
-use super::stepper::{Stepper, Which};
+use super::method::{EpochPlan, Method, Outcome, Settings};
+use super::stepper::Stepper;
+use crate::data::Part;
 use crate::engine::kernels::words::METRICS;
 use crate::error::{Error, Result};
-use crate::history::{Epoch, Phase};
+use crate::policy::history::{Epoch, Evaluation, Means};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Instant;
@@ -17,15 +15,12 @@ use std::time::Instant;
 const POINTS: usize = 16;
 
 /// Where a run is: what its checkpoint holds besides the device's state.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Progress {
-    pub warm_up_done: usize,
-    pub stage: usize,
-    pub stage_epoch: usize,
-    pub since_best: usize,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Place<S> {
+    /// Where the method's schedule is.
+    pub state: S,
     pub best: Option<f64>,
     pub seconds: f64,
-    pub horizon: usize,
     /// Training steps done of the epoch that has begun.
     #[serde(default)]
     pub steps_done: usize,
@@ -34,15 +29,17 @@ pub(super) struct Progress {
 
 /// A piece of work.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Work {
+pub(super) enum Work<S> {
     /// The averaged weights are the best so far: keep them.
     Keep,
     /// Go back to the best weights.
     Restore,
+    /// Begin Adam's moments anew.
+    Reset,
     /// Between two epochs: a good moment to copy the state.
     Snapshot,
     /// What changes from epoch to epoch.
-    Set(Stage),
+    Set(S),
     /// Training steps: calls of the plan, so many times, and the steps of the epoch before them.
     Train { calls: Range<usize>, times: usize, before: usize },
     /// The next point of the training curve.
@@ -57,7 +54,7 @@ pub(super) enum Work {
     Fetch,
 }
 
-impl Work {
+impl<S> Work<S> {
     /// The calls it runs, and how many times.
     pub fn run(&self) -> Option<(Range<usize>, usize)> {
         match self {
@@ -80,20 +77,19 @@ pub(super) struct Cursor {
 
 /// What the device has to say about an epoch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fetched {
+pub(super) struct EpochSums {
     pub training: [f64; METRICS],
     pub status: u32,
     pub validation: [f64; METRICS],
 }
 
 /// The procedure: how far it is, and what is to be done until the next decision.
-#[derive(Debug)]
-pub(super) struct Procedure {
-    pub progress: Progress,
-    pub work: Vec<Work>,
+pub(super) struct Procedure<M: Method> {
+    pub place: Place<M::State>,
+    pub work: Vec<Work<M::Stage>>,
     pub at: Cursor,
-    /// Items before the next epoch begins.
-    pub between: usize,
+    /// Items before the next epoch's first.
+    pub first_of_epoch: usize,
     epoch_steps: usize,
     points: usize,
     started: Instant,
@@ -101,14 +97,20 @@ pub(super) struct Procedure {
     failed: Option<u32>,
 }
 
-impl Procedure {
-    pub fn new(stepper: &Stepper) -> Self {
-        let epoch_steps = stepper.config().whole_passes(stepper.steps_per_epoch());
+impl<M: Method> Procedure<M> {
+    pub fn new(stepper: &Stepper<M>) -> Self {
+        let epoch_steps = stepper.config().epoch_steps(stepper.steps_per_epoch());
         let mut procedure = Self {
-            progress: Progress { horizon: stepper.horizon(), ..Progress::default() },
+            place: Place {
+                state: stepper.method.begin(stepper.config()),
+                best: None,
+                seconds: 0.0,
+                steps_done: 0,
+                history: Vec::new(),
+            },
             work: Vec::new(),
             at: Cursor::default(),
-            between: 0,
+            first_of_epoch: 0,
             epoch_steps,
             points: POINTS.min(epoch_steps),
             started: Instant::now(),
@@ -119,8 +121,8 @@ impl Procedure {
     }
 
     /// Continues from another place.
-    pub fn resume(&mut self, stepper: &Stepper, progress: Progress) {
-        self.progress = progress;
+    pub fn resume(&mut self, stepper: &Stepper<M>, place: Place<M::State>) {
+        self.place = place;
         self.started = Instant::now();
         self.failed = None;
         self.list(stepper, Vec::new());
@@ -138,7 +140,7 @@ impl Procedure {
 
     /// Seconds since the run began.
     pub fn seconds(&self) -> f64 {
-        self.progress.seconds + self.started.elapsed().as_secs_f64()
+        self.place.seconds + self.started.elapsed().as_secs_f64()
     }
 
     /// Whether all of the list was carried out: what follows depends on the outcome.
@@ -148,8 +150,8 @@ impl Procedure {
 
     /// Whether something of an epoch was done.
     fn has_begun(&self) -> bool {
-        self.at.item > self.between
-            || (self.at.item == self.between && (self.at.time, self.at.call) != (0, 0))
+        self.at.item > self.first_of_epoch
+            || (self.at.item == self.first_of_epoch && (self.at.time, self.at.call) != (0, 0))
     }
 
     /// Training steps done of the current epoch, whole ones.
@@ -162,13 +164,13 @@ impl Procedure {
             _ => None,
         });
         // A checkpoint may have been made in the middle.
-        last.unwrap_or(self.progress.steps_done)
+        last.unwrap_or(self.place.steps_done)
     }
 
-    /// The progress as a checkpoint of this moment needs it.
-    pub fn stored(&self) -> Progress {
-        let steps_done = if self.has_begun() { self.steps_done() } else { self.progress.steps_done };
-        Progress { seconds: self.seconds(), steps_done, ..self.progress.clone() }
+    /// The place as a checkpoint of this moment needs it.
+    pub fn stored(&self) -> Place<M::State> {
+        let steps_done = if self.has_begun() { self.steps_done() } else { self.place.steps_done };
+        Place { seconds: self.seconds(), steps_done, ..self.place.clone() }
     }
 
     /// Moves past the item at the cursor.
@@ -190,49 +192,37 @@ impl Procedure {
         self.failed.map_or(Ok(()), |step| Err(Error::NonFinite { step }))
     }
 
-    /// The next epoch's phase and settings. `None` when the run is over.
-    fn next(&self, stepper: &Stepper) -> Option<(Phase, Stage)> {
-        let (config, p) = (stepper.config(), &self.progress);
+    /// The next epoch. `None` when the run is over.
+    fn next(&self, stepper: &Stepper<M>) -> Option<EpochPlan<M::Stage>> {
         let pass = stepper.steps_per_epoch();
-        if p.warm_up_done < config.warm_up_epochs {
-            Some((Phase::WarmUp, config.warm_up_stage(p.warm_up_done, pass)))
-        } else if p.stage < config.temperatures.len() {
-            let at = Position { stage: p.stage, epoch: p.stage_epoch };
-            Some((Phase::Stage(p.stage), config.stage(stepper.problem(), at, pass)))
-        } else {
-            None
-        }
+        stepper.method.next(stepper.config(), stepper.problem(), &self.place.state, pass)
     }
 
     /// Whether there is no further epoch.
-    pub fn is_over(&self, stepper: &Stepper) -> bool {
+    pub fn is_over(&self, stepper: &Stepper<M>) -> bool {
         self.next(stepper).is_none()
     }
 
     /// Makes the list: what is left from the last epoch, then the next one.
-    fn list(&mut self, stepper: &Stepper, between: Vec<Work>) {
-        self.between = between.len();
+    fn list(&mut self, stepper: &Stepper<M>, between: Vec<Work<M::Stage>>) {
+        self.first_of_epoch = between.len();
         self.work = between;
         self.at = Cursor::default();
-        let Some((phase, stage)) = self.next(stepper) else { return };
-        let sections = stepper.sections();
-        let calls = match phase {
-            Phase::WarmUp => sections.warm_up.calls(),
-            Phase::Stage(_) => stepper.training_step(&stage).whole.calls(),
-        };
-        let epoch = self.progress.history.len();
+        let Some(EpochPlan { stage, step, .. }) = self.next(stepper) else { return };
+        let calls = step.calls();
+        let epoch = self.place.history.len();
         self.work.push(Work::Set(stage));
         for point in 0..self.points {
             let end = self.epoch_steps * (point + 1) / self.points;
-            let before = (self.epoch_steps * point / self.points).max(self.progress.steps_done);
+            let before = (self.epoch_steps * point / self.points).max(self.place.steps_done);
             if end > before {
                 self.work.push(Work::Train { calls: calls.clone(), times: end - before, before });
                 self.work.push(Work::Point(epoch * self.points + point));
             }
         }
-        let times = stepper.chunks(Which::Validation);
+        let times = stepper.chunks(Part::Validation);
         self.work.push(Work::Validate);
-        self.work.push(Work::Evaluate { calls: sections.validate.calls(), times });
+        self.work.push(Work::Evaluate { calls: stepper.method.validate().calls(), times });
         self.work.push(Work::Publish(epoch));
         self.work.push(Work::Fetch);
     }
@@ -241,54 +231,44 @@ impl Procedure {
     ///
     /// # Errors
     /// A gradient was not a finite number. The best weights are kept.
-    pub fn decide(&mut self, stepper: &mut Stepper, fetched: Fetched) -> Result<Option<Epoch>> {
-        let Some((phase, stage)) = self.next(stepper) else { return Ok(None) };
-        let config = stepper.config().clone();
-        let train = match Metrics::of_sums(fetched.training, fetched.status) {
+    pub fn decide(&mut self, stepper: &mut Stepper<M>, sums: EpochSums) -> Result<Option<Epoch>> {
+        let Some(EpochPlan { phase, stage, .. }) = self.next(stepper) else { return Ok(None) };
+        let train = match Means::from_sums(&M::METRICS, sums.training, sums.status) {
             Ok(train) => train,
             Err(error) => {
-                self.failed = Some(fetched.status);
+                self.failed = Some(sums.status);
                 return Err(error);
             }
         };
         // The configuration's α: that of the current stage may still be on its way there.
-        let validation = Evaluation::of_sums(fetched.validation, config.alpha);
-        // A policy that has not been trained is not worth keeping, whatever it scores.
-        let staged = matches!(phase, Phase::Stage(_));
-        let best = staged && self.progress.best.is_none_or(|best| validation.objective < best);
+        let validation = Evaluation::from_sums(sums.validation, stepper.config().alpha());
+        let judged = stepper.method.judge(phase, &validation);
+        let best = judged.is_some_and(|judged| self.place.best.is_none_or(|best| judged < best));
         let epoch = Epoch {
-            index: self.progress.history.len(),
+            index: self.place.history.len(),
             phase,
-            tau_soft: if staged { stage.tau_soft } else { 0.0 },
-            lambda: if staged { stage.lambda } else { 0.0 },
+            settings: M::noted(phase, &stage),
             train,
             validation,
             best,
             seconds: self.seconds(),
         };
-        self.progress.history.push(epoch.clone());
-        self.progress.steps_done = 0;
+        self.place.history.push(epoch.clone());
+        self.place.steps_done = 0;
         let mut between = Vec::new();
         if best {
-            self.progress.best = Some(validation.objective);
+            self.place.best = judged;
             between.push(Work::Keep);
         }
-        if staged && config.tail > 0.0 {
-            self.progress.horizon = stepper.next_horizon(train.still_asking, config.tail);
-            stepper.set_horizon(self.progress.horizon)?;
+        let outcome = Outcome { phase, train: &epoch.train, validation: &epoch.validation, best };
+        let then = stepper.method.follow(stepper.config(), &mut self.place.state, &outcome);
+        stepper.state = self.place.state.clone();
+        // A stage that begins anew begins from the best weights.
+        if then.restore && self.place.best.is_some() {
+            between.push(Work::Restore);
         }
-        let p = &mut self.progress;
-        if staged {
-            p.stage_epoch += 1;
-            p.since_best = if best { 0 } else { p.since_best + 1 };
-            // The next stage begins from the best weights.
-            if p.stage_epoch == config.stage_epochs || p.since_best >= config.patience {
-                p.stage += 1;
-                (p.stage_epoch, p.since_best) = (0, 0);
-                between.push(Work::Restore);
-            }
-        } else {
-            p.warm_up_done += 1;
+        if then.reset {
+            between.push(Work::Reset);
         }
         between.push(Work::Snapshot);
         self.list(stepper, between);

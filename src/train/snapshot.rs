@@ -3,20 +3,20 @@
 //! is lost.
 
 use super::checkpoint::Checkpoint;
-use super::procedure::Progress;
+use super::method::Method;
+use super::procedure::Place;
 use super::stepper::Stepper;
 use crate::engine::gpu::{GpuProgram, Recording};
 use crate::engine::plan::{BufferId, Elem};
 use crate::error::Result;
 use std::ops::Range;
 
-/// Names of the best weights in a checkpoint.
-pub(super) const BEST: [&str; 2] = ["best.policy", "best.predictor"];
-
 /// A buffer of the state and its copy.
 #[derive(Debug)]
 struct Part {
     name: String,
+    /// It is only there once an epoch was good enough to keep.
+    is_best: bool,
     id: BufferId,
     elem: Elem,
     words: usize,
@@ -25,7 +25,7 @@ struct Part {
 
 /// A snapshot that is under way.
 #[derive(Debug)]
-struct Taking {
+struct InProgress {
     checkpoint: Checkpoint,
     has_best: bool,
     bytes: Vec<u8>,
@@ -38,17 +38,18 @@ struct Taking {
 pub(super) struct Snapshots {
     parts: Vec<Part>,
     total: u64,
-    taking: Option<Taking>,
+    taking: Option<InProgress>,
 }
 
 impl Snapshots {
-    pub fn new(program: &GpuProgram, stepper: &Stepper) -> Result<Self> {
-        let nets = [stepper.layout().policy, stepper.layout().predictor];
-        let best = BEST.into_iter().zip(nets).map(|(name, net)| (name.to_string(), net.best));
+    pub fn new<M: Method>(program: &GpuProgram, stepper: &Stepper<M>) -> Result<Self> {
+        let weights = stepper.method.weights();
+        let best = weights.iter().map(|w| (w.best_name(), w.best, true));
+        let rest = stepper.state_buffers().into_iter().map(|(name, id)| (name, id, false));
         let gpu = program.gpu();
         let parts = gpu.scoped("the state's copy", || {
-            best.chain(stepper.state_buffers())
-                .map(|(name, id)| Part {
+            best.chain(rest)
+                .map(|(name, id, is_best)| Part {
                     copy: gpu.device().create_buffer(&wgpu::BufferDescriptor {
                         label: Some(&format!("querent copy of {name}")),
                         size: program.buffer(id).size(),
@@ -58,6 +59,7 @@ impl Snapshots {
                     elem: program.plan().buffer(id).elem,
                     words: program.plan().buffer(id).len,
                     name,
+                    is_best,
                     id,
                 })
                 .collect::<Vec<_>>()
@@ -90,21 +92,25 @@ impl Snapshots {
     }
 
     /// Records the copies.
-    pub fn encode(
+    ///
+    /// # Errors
+    /// The place cannot be stored.
+    pub fn encode<M: Method>(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
         program: &GpuProgram,
-        stepper: &Stepper,
-        progress: &Progress,
-    ) {
+        stepper: &Stepper<M>,
+        place: &Place<M::State>,
+    ) -> Result<()> {
         for part in &self.parts {
             let source = program.buffer(part.id);
             encoder.copy_buffer_to_buffer(source, 0, &part.copy, 0, source.size());
         }
-        let mut checkpoint = Checkpoint::new(stepper.config(), stepper.stage());
-        checkpoint.progress = serde_json::to_string(progress).unwrap_or_default();
+        let mut checkpoint = Checkpoint::new::<M>(stepper.config(), stepper.stage())?;
+        checkpoint.set_place(place)?;
         let bytes = vec![0; self.total as usize];
-        self.taking = Some(Taking { checkpoint, has_best: progress.best.is_some(), bytes, sent: 0 });
+        self.taking = Some(InProgress { checkpoint, has_best: place.best.is_some(), bytes, sent: 0 });
+        Ok(())
     }
 
     /// Records the way of the next bytes into a part of a slice's way back; says which they are.
@@ -138,13 +144,13 @@ impl Snapshots {
         if part.end < self.total {
             return None;
         }
-        let Taking { mut checkpoint, has_best, bytes, .. } = self.taking.take()?;
+        let InProgress { mut checkpoint, has_best, bytes, .. } = self.taking.take()?;
         let mut start = 0;
         for part in &self.parts {
             let words = bytes[start..].chunks_exact(4).take(part.words);
             let words = words.map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
             start += part.copy.size() as usize;
-            if BEST.contains(&part.name.as_str()) && !has_best {
+            if part.is_best && !has_best {
                 continue;
             }
             match part.elem {

@@ -1,15 +1,15 @@
 //! What training gives and deployment needs, in memory and in one file.
 
+use super::session::Session;
 use crate::data::Normalization;
-use crate::encoding::Encoding;
+use crate::data::encoding::Encoding;
 use crate::engine::groups::{self, Groups};
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
-use crate::history::Epoch;
 use crate::methods::nmppg::Config;
-use crate::nn::{Mlp, Tensors};
+use crate::nn::{Stack, Tensors};
+use crate::policy::history::Epoch;
 use crate::problem::{Feature, Problem};
-use crate::session::Session;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
@@ -69,7 +69,7 @@ pub struct Model {
 /// layer are contiguous.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Network {
-    pub(crate) mlp: Mlp,
+    pub(crate) stack: Stack,
     pub(crate) values: Vec<f32>,
 }
 
@@ -267,7 +267,7 @@ impl Model {
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
         let bytes = |values: &[f64]| values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect();
         for (name, network) in NETWORKS.into_iter().zip(self.networks()) {
-            for ((index, layer), tensor) in network.mlp.layers.iter().enumerate().zip(network.tensors()) {
+            for ((index, layer), tensor) in network.stack.layers.iter().enumerate().zip(network.tensors()) {
                 let shape = vec![layer.outputs, layer.inputs];
                 tensors.push((format!("{name}.{index}.weight"), shape, bytes(&tensor.weight)));
                 tensors.push((format!("{name}.{index}.bias"), vec![layer.outputs], bytes(&tensor.bias)));
@@ -425,14 +425,14 @@ impl Network {
                 }
             }
         }
-        let mlp = Mlp::new(widths[0], [widths[1], widths[2]], widths[3]);
-        let values = mlp.pack(layers).into_iter().map(|value| value as f32).collect();
-        Ok(Self { mlp, values })
+        let stack = Stack::new(0, &widths);
+        let values = stack.pack(layers).into_iter().map(|value| value as f32).collect();
+        Ok(Self { stack, values })
     }
 
     fn tensors(&self) -> Vec<Tensors> {
         let values: Vec<f64> = self.values.iter().map(|&value| value.into()).collect();
-        self.mlp.unpack(&values)
+        self.stack.unpack(&values)
     }
 }
 

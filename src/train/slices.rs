@@ -4,23 +4,49 @@
 //! and if its encoder is submitted, in the order of recording. Until a slice is known to have run, where
 //! the procedure stood before it is remembered; a slice that was never submitted is recorded again.
 
-use super::buffers::{Buffers, Published};
 use super::checkpoint::Checkpoint;
-use super::procedure::{Cursor, Fetched, Procedure, Work};
+use super::curves::{Buffers, Curves};
+use super::method::Method;
+use super::procedure::{Cursor, EpochSums, Procedure, Work};
 use super::snapshot::Snapshots;
 use super::stepper::Stepper;
 use crate::engine::gpu::{Arrival, Fate, GpuProgram, PAYLOAD, RETURN, Recording, Slice, Slices};
 use crate::engine::kernels::words::{METRICS, clock};
 use crate::engine::{Allowance, Budget, Pace};
 use crate::error::{Error, Result};
-use crate::history::Epoch;
+use crate::policy::history::Epoch;
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Slices on their way at most: a host that never submits does not make us record for ever.
 const MOST_SLICES: usize = 256;
-/// Where a snapshot's bytes start in a slice's way back, behind an epoch's sums.
-const SNAPSHOT: u64 = PAYLOAD + 112;
+/// What a slice brings back behind its own numbers and times: an epoch's sums, then a piece of a snapshot.
+struct ReadBack;
+
+impl ReadBack {
+    /// Bytes of a lane's metrics.
+    const SUMS: u64 = METRICS as u64 * 4;
+    /// Bytes of the status.
+    const STATUS_BYTES: u64 = 16;
+    /// The sums over the training instances.
+    const TRAINING: u64 = PAYLOAD;
+    /// The sums over the validation rows.
+    const VALIDATION: u64 = Self::TRAINING + Self::SUMS;
+    /// The first step with a gradient that was not finite.
+    const STATUS: u64 = Self::VALIDATION + Self::SUMS;
+    /// The snapshot's bytes, to the end.
+    const SNAPSHOT: u64 = Self::STATUS + Self::STATUS_BYTES;
+
+    /// The epoch's sums in what came back.
+    fn sums(bytes: &[u8]) -> EpochSums {
+        let words = |at: u64| -> [u32; METRICS] {
+            std::array::from_fn(|i| bytemuck::pod_read_unaligned(&bytes[at as usize + 4 * i..][..4]))
+        };
+        let reals = |at: u64| words(at).map(|word| f64::from(f32::from_bits(word)));
+        let status = bytemuck::pod_read_unaligned(&bytes[Self::STATUS as usize..][..4]);
+        EpochSums { training: reals(Self::TRAINING), validation: reals(Self::VALIDATION), status }
+    }
+}
 
 /// What [`Trainer::encode`](super::Trainer::encode) has put into the encoder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +61,7 @@ pub struct Recorded {
 
 /// What [`Trainer::try_progress`](super::Trainer::try_progress) has seen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct Progress {
     /// An epoch that has ended since; the next call has the next one, if there is one.
     pub epoch: Option<Epoch>,
     /// The run is over, and its model is on the host
@@ -66,33 +92,26 @@ struct InFlight {
 
 /// What came out of looking at the slices.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct Collected {
     pub epochs: Vec<Epoch>,
     pub checkpoint: Option<Checkpoint>,
 }
 
 /// The device's side of a trainer.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(super) struct SliceQueue {
     slices: Slices,
     in_flight: VecDeque<InFlight>,
     pace: Pace,
     snapshots: Snapshots,
-    published: Published,
+    curves: Curves,
 }
 
-fn sums(bytes: &[u8]) -> [f64; METRICS] {
-    std::array::from_fn(|i| {
-        let b = &bytes[i * 4..];
-        f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-    })
-}
-
-impl Frames {
-    pub fn new(
+impl SliceQueue {
+    pub fn new<M: Method>(
         program: &GpuProgram,
-        stepper: &Stepper,
-        procedure: &Procedure,
+        stepper: &Stepper<M>,
+        procedure: &Procedure<M>,
         epochs: usize,
     ) -> Result<Self> {
         Ok(Self {
@@ -100,20 +119,20 @@ impl Frames {
             in_flight: VecDeque::new(),
             pace: Pace::new(program.plan()),
             snapshots: Snapshots::new(program, stepper)?,
-            published: Published::new(program, stepper, procedure.points(), epochs)?,
+            curves: Curves::new(program, stepper, procedure.points(), epochs)?,
         })
     }
 
     /// Forgets everything recorded: the state was replaced by another.
-    pub fn restart(&mut self, program: &GpuProgram, history: &[Epoch]) {
+    pub fn restart<M: Method>(&mut self, program: &GpuProgram, history: &[Epoch]) {
         self.in_flight.clear();
         self.snapshots.back_to(None);
         self.slices.restart();
-        self.published.refill(program.gpu().queue(), history);
+        self.curves.refill(program.gpu().queue(), history, &M::METRICS);
     }
 
-    pub fn view<'a>(&'a self, program: &'a GpuProgram, stepper: &Stepper) -> Buffers<'a> {
-        self.published.view(program, stepper)
+    pub fn view<'a, M: Method>(&'a self, program: &'a GpuProgram, stepper: &Stepper<M>) -> Buffers<'a> {
+        self.curves.view(program, stepper)
     }
 
     /// Slices not yet known to have run.
@@ -131,11 +150,15 @@ impl Frames {
     /// # Errors
     /// The device was lost, slices did not run in the order of their recording, or a gradient was not
     /// finite.
-    pub fn collect(&mut self, procedure: &mut Procedure, stepper: &mut Stepper) -> Result<News> {
+    pub fn collect<M: Method>(
+        &mut self,
+        procedure: &mut Procedure<M>,
+        stepper: &mut Stepper<M>,
+    ) -> Result<Collected> {
         if self.slices.is_lost() {
             return Err(lost());
         }
-        let mut news = News::default();
+        let mut collected = Collected::default();
         while let Some(front) = self.in_flight.front() {
             match self.slices.fate(&front.slice)? {
                 Fate::Pending | Fate::Lost => break,
@@ -143,23 +166,23 @@ impl Frames {
                 Fate::OutOfOrder => return Err(out_of_order()),
                 Fate::Ran(arrival) => {
                     let Some(done) = self.in_flight.pop_front() else { break };
-                    self.digest(done, &arrival, procedure, stepper, &mut news)?;
+                    self.digest(done, &arrival, procedure, stepper, &mut collected)?;
                 }
             }
         }
         if let Some(first) = self.first_lost()? {
             self.forget_lost(first, procedure)?;
         }
-        Ok(news)
+        Ok(collected)
     }
 
-    fn digest(
+    fn digest<M: Method>(
         &mut self,
         done: InFlight,
         arrival: &Arrival,
-        procedure: &mut Procedure,
-        stepper: &mut Stepper,
-        news: &mut News,
+        procedure: &mut Procedure<M>,
+        stepper: &mut Stepper<M>,
+        collected: &mut Collected,
     ) -> Result<()> {
         let InFlight { slice, calls, fetches, snapshot, is_baseline, is_measured, .. } = done;
         self.slices.recycle(slice);
@@ -171,17 +194,11 @@ impl Frames {
             _ => {}
         }
         if let Some(part) = snapshot {
-            let bytes = &arrival.bytes[SNAPSHOT as usize..][..(part.end - part.start) as usize];
-            news.checkpoint = self.snapshots.arrived(&part, bytes).or(news.checkpoint.take());
+            let bytes = &arrival.bytes[ReadBack::SNAPSHOT as usize..][..(part.end - part.start) as usize];
+            collected.checkpoint = self.snapshots.arrived(&part, bytes).or(collected.checkpoint.take());
         }
         if fetches {
-            let bytes = &arrival.bytes[PAYLOAD as usize..];
-            let fetched = Fetched {
-                training: sums(bytes),
-                validation: sums(&bytes[32..]),
-                status: u32::from_le_bytes([bytes[64], bytes[65], bytes[66], bytes[67]]),
-            };
-            news.epochs.extend(procedure.decide(stepper, fetched)?);
+            collected.epochs.extend(procedure.decide(stepper, ReadBack::sums(&arrival.bytes))?);
         }
         Ok(())
     }
@@ -198,7 +215,7 @@ impl Frames {
 
     /// Goes back to where the procedure stood before a slice that never ran, if none of the later ones did
     /// or will.
-    fn forget_lost(&mut self, first: usize, procedure: &mut Procedure) -> Result<()> {
+    fn forget_lost<M: Method>(&mut self, first: usize, procedure: &mut Procedure<M>) -> Result<()> {
         for later in self.in_flight.iter().skip(first + 1) {
             match self.slices.fate(&later.slice)? {
                 Fate::Pending => return Ok(()),
@@ -222,13 +239,13 @@ impl Frames {
     ///
     /// # Errors
     /// There is no memory for the little that a slice needs.
-    pub fn record(
+    pub fn record<M: Method>(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
         budget: Budget,
         end: usize,
-        procedure: &mut Procedure,
-        stepper: &mut Stepper,
+        procedure: &mut Procedure<M>,
+        stepper: &mut Stepper<M>,
     ) -> Result<Recorded> {
         // As long as the fate of slices behind a lost one is not known, nothing can follow.
         if self.in_flight.len() >= MOST_SLICES || self.first_lost()?.is_some() {
@@ -254,7 +271,7 @@ impl Frames {
         // The list ends with the reading of the outcome.
         let fetches =
             !nothing_to_run && procedure.is_exhausted() && procedure.work.last() == Some(&Work::Fetch);
-        let snapshot = self.snapshots.encode_next(encoder, &recording, SNAPSHOT..RETURN);
+        let snapshot = self.snapshots.encode_next(encoder, &recording, ReadBack::SNAPSHOT..RETURN);
         let slice = self.slices.end(recording, encoder);
         let plan = stepper.program().plan();
         let recorded = Recorded {
@@ -277,16 +294,16 @@ impl Frames {
     }
 
     /// Records the procedure's work until the budget is spent or an outcome has to be awaited.
-    fn record_work(
+    fn record_work<M: Method>(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
         recording: &mut Recording,
         mut allowance: Allowance,
         end: usize,
-        procedure: &mut Procedure,
-        stepper: &mut Stepper,
+        procedure: &mut Procedure<M>,
+        stepper: &mut Stepper<M>,
     ) -> Result<Vec<Range<usize>>> {
-        let Self { slices, pace, snapshots, published, .. } = self;
+        let Self { slices, pace, snapshots, curves, .. } = self;
         let mut all: Vec<Range<usize>> = Vec::new();
         // Those up to here are recorded.
         let mut flushed = 0;
@@ -316,20 +333,20 @@ impl Frames {
             }
             match &work {
                 Work::Snapshot if snapshots.is_free() => {
-                    snapshots.encode(encoder, program, stepper, &procedure.stored());
+                    snapshots.encode(encoder, program, stepper, &procedure.stored())?;
                 }
                 Work::Point(point) => {
-                    let metrics = program.buffer(stepper.layout().metrics);
-                    published.encode_point(encoder, metrics, *point);
+                    let metrics = program.buffer(stepper.batches.metrics);
+                    curves.encode_point(encoder, metrics, *point);
                 }
                 Work::Publish(epoch) => {
-                    let chunk = &stepper.layout().chunk;
-                    published.encode_epoch(encoder, program, [chunk.metrics, chunk.asked], *epoch);
+                    let chunk = &stepper.batches.chunk;
+                    curves.encode_epoch(encoder, program, [chunk.metrics, chunk.asked], *epoch);
                 }
                 Work::Fetch => {
                     encode_fetch(encoder, recording, program, stepper);
                 }
-                work => stepper.encode_work(encoder, work)?,
+                work => encode_work(stepper, encoder, work)?,
             }
             procedure.next_item();
         }
@@ -355,7 +372,7 @@ fn out_of_order() -> Error {
     )
 }
 
-pub(super) fn gpu_program(stepper: &Stepper) -> Result<&GpuProgram> {
+pub(super) fn gpu_program<M: Method>(stepper: &Stepper<M>) -> Result<&GpuProgram> {
     stepper.program().gpu().ok_or_else(|| {
         Error::Config(
             "only a GPU engine can record into an encoder: use `Engine::on` or `Engine::gpu`".into(),
@@ -364,46 +381,56 @@ pub(super) fn gpu_program(stepper: &Stepper) -> Result<&GpuProgram> {
 }
 
 /// Records the way of an epoch's sums to the host; then they begin anew.
-fn encode_fetch(
+fn encode_fetch<M: Method>(
     encoder: &mut wgpu::CommandEncoder,
     recording: &Recording,
     program: &GpuProgram,
-    stepper: &Stepper,
+    stepper: &Stepper<M>,
 ) {
-    let layout = stepper.layout();
-    let metrics = program.buffer(layout.metrics);
-    recording.bring(encoder, metrics, 0..32, PAYLOAD);
-    recording.bring(encoder, program.buffer(layout.chunk.metrics), 0..32, PAYLOAD + 32);
-    recording.bring(encoder, program.buffer(layout.status), 0..16, PAYLOAD + 64);
+    let batches = &stepper.batches;
+    let metrics = program.buffer(batches.metrics);
+    let sums = 0..ReadBack::SUMS;
+    recording.bring(encoder, metrics, sums.clone(), ReadBack::TRAINING);
+    recording.bring(encoder, program.buffer(batches.chunk.metrics), sums, ReadBack::VALIDATION);
+    recording.bring(encoder, program.buffer(batches.status), 0..ReadBack::STATUS_BYTES, ReadBack::STATUS);
     encoder.clear_buffer(metrics, 0, None);
 }
 
-impl Stepper {
-    /// Records a piece of work that runs no calls.
-    fn encode_work(&mut self, encoder: &mut wgpu::CommandEncoder, work: &Work) -> Result<()> {
-        if let Work::Set(stage) = work {
-            self.note_stage(*stage)?;
-        }
-        let (layout, program) = (self.layout(), gpu_program(self)?);
-        let nets = [layout.policy, layout.predictor];
-        match work {
-            Work::Keep => nets.iter().for_each(|net| program.encode_copy(encoder, net.average, net.best)),
-            Work::Restore => nets.iter().for_each(|net| {
-                program.encode_copy(encoder, net.best, net.values);
-                program.encode_copy(encoder, net.best, net.average);
-            }),
-            Work::Set(stage) => {
-                let settings = self.setting_values(stage).map(|value| (value as f32).to_bits());
-                program.encode_write(encoder, layout.settings, 0, &settings)?;
-                program.encode_write(encoder, layout.clock, clock::COPIES, &[stage.twins as u32])?;
-            }
-            Work::Validate => {
-                encoder.clear_buffer(program.buffer(layout.chunk.metrics), 0, None);
-                encoder.clear_buffer(program.buffer(layout.chunk.asked), 0, None);
-                encoder.clear_buffer(program.buffer(layout.clock), clock::CHUNK as u64 * 4, Some(4));
-            }
-            _ => {}
-        }
-        Ok(())
+/// Records a piece of work that runs no calls.
+fn encode_work<M: Method>(
+    stepper: &mut Stepper<M>,
+    encoder: &mut wgpu::CommandEncoder,
+    work: &Work<M::Stage>,
+) -> Result<()> {
+    if let Work::Set(stage) = work {
+        stepper.note_stage(stage.clone())?;
     }
+    let (batches, program, weights) = (&stepper.batches, gpu_program(stepper)?, stepper.method.weights());
+    match work {
+        Work::Keep => weights.iter().for_each(|w| program.encode_copy(encoder, w.average, w.best)),
+        Work::Restore => weights.iter().for_each(|w| {
+            program.encode_copy(encoder, w.best, w.values);
+            program.encode_copy(encoder, w.best, w.average);
+        }),
+        Work::Reset => {
+            for w in &weights {
+                encoder.clear_buffer(program.buffer(w.mean), 0, None);
+                encoder.clear_buffer(program.buffer(w.variance), 0, None);
+            }
+            program.encode_write(encoder, batches.powers, 0, &vec![1.0f32.to_bits(); 2 * weights.len()])?;
+        }
+        Work::Set(_) => {
+            let (settings, copies) = stepper.stage_words();
+            let settings: Vec<u32> = settings.iter().map(|&value| (value as f32).to_bits()).collect();
+            program.encode_write(encoder, batches.settings, 0, &settings)?;
+            program.encode_write(encoder, batches.clock, clock::COPIES, &[copies])?;
+        }
+        Work::Validate => {
+            encoder.clear_buffer(program.buffer(batches.chunk.metrics), 0, None);
+            encoder.clear_buffer(program.buffer(batches.chunk.asked), 0, None);
+            encoder.clear_buffer(program.buffer(batches.clock), clock::CHUNK as u64 * 4, Some(4));
+        }
+        _ => {}
+    }
+    Ok(())
 }

@@ -1,0 +1,207 @@
+//! Forward: the rollout of a micro-batch, the warm-up step, and the greedy evaluation.
+
+use super::kernels::{Objective, Select, Submask, hyper, scalars};
+use super::plan::{Layout, TrainingStep};
+use crate::engine::kernels::Greedy;
+use crate::engine::plan::{PlanBuilder, Section};
+use crate::nn::{Rows, pitch, word};
+use crate::train::{Micro, Noise};
+
+impl Layout {
+    /// A training step: forward and backward of each micro-batch, then the update of both networks.
+    pub(super) fn training_step(&self, b: &mut PlanBuilder, name: &str) -> TrainingStep {
+        let shape = self.shape;
+        let mut parts = [None; 3];
+        let whole = b.section(name, |b| {
+            // The inputs' gradients are only there to go through the masks.
+            let layers = if shape.scored { 1..3 } else { 0..3 };
+            let prepare = b.section(format!("{name}.prepare"), |b| {
+                self.policy.transpose(b, layers.clone());
+                self.predictor.transpose(b, layers);
+            });
+            let first = self.batches.each_micro_batch(b, name, |b, micro| {
+                self.batches.gather(b, micro);
+                self.rollout(b, micro);
+                self.backward(b, micro);
+                self.learn_submasks(b, micro);
+            });
+            let update = b.section(format!("{name}.update"), |b| {
+                let optimizer = self.batches.optimizer();
+                self.policy.weights.adam(b, hyper::RATE_POLICY, &optimizer);
+                self.predictor.weights.adam(b, hyper::RATE_PREDICTOR, &optimizer);
+                self.batches.advance(b, 1 << self.policy.weights.slot | 1 << self.predictor.weights.slot);
+            });
+            parts = [Some(prepare), first, Some(update)];
+        });
+        let [prepare, first, update] = parts.map(|part| part.unwrap_or(whole));
+        TrainingStep { horizon: shape.steps, scored: shape.scored, whole, prepare, first, update }
+    }
+
+    /// A step of the predictor alone, on masks drawn feature by feature, or on everything.
+    pub(super) fn predictor_step(&self, b: &mut PlanBuilder, name: &str, all: bool) -> Section {
+        b.section(name, |b| {
+            self.predictor.transpose(b, 1..3);
+            self.batches.each_micro_batch(b, name, |b, micro| {
+                self.batches.gather(b, micro);
+                self.batches.draw_masks(b, micro, self.masks, self.dense().mask_stride, all);
+                self.draw_dropout(b, micro, 1);
+                self.predict_masks(b, micro, false);
+                self.count(b, micro.rows, 0, [0; 3]);
+                self.backward_masks(b, micro);
+            });
+            self.predictor.weights.adam(b, hyper::RATE_PREDICTOR, &self.batches.optimizer());
+            self.batches.advance(b, 1 << self.predictor.weights.slot);
+        })
+    }
+
+    /// The predictor's step on sub-masks of what was asked; its gradient is added to that of the rollout.
+    fn learn_submasks(&self, b: &mut PlanBuilder, micro: Micro) {
+        if !self.shape.submasks {
+            return;
+        }
+        let features = self.batches.sizes.features;
+        b.call(
+            Submask {
+                rows: word(micro.rows),
+                steps: word(self.shape.steps),
+                features: word(features),
+                pitch: word(pitch(features)),
+                first: word(micro.first),
+            },
+            &[self.batches.clock, self.acquired_at, self.batches.settings, self.scalars, self.masks],
+        );
+        self.predict_masks(b, micro, true);
+        self.backward_masks(b, Micro { accumulate: true, ..micro });
+    }
+
+    /// The predictor and its losses on the masks in the tape's first rows.
+    fn predict_masks(&self, b: &mut PlanBuilder, micro: Micro, weighted: bool) {
+        self.batches.inputs().expand(b, micro.rows, 0, false, self.dense());
+        let rows = Rows { first: 0, count: micro.rows };
+        let input = Some(self.dense().at(0));
+        self.predictor.forward(b, 0, rows, input, &self.predictor_tape, self.multipliers());
+        self.predictor_loss(b, [micro.rows; 2], weighted);
+    }
+
+    /// The losses of `rows` rows of the predictor's tape and their unit gradient.
+    fn predictor_loss(&self, b: &mut PlanBuilder, rows: [usize; 2], weighted: bool) {
+        let weights = weighted.then_some((self.scalars, scalars::LEN, scalars::WEIGHT));
+        let logits = self.predictor_tape.logits();
+        self.batches.loss(b, rows, weights, [logits, self.batches.y, self.losses]);
+    }
+
+    fn draw_dropout(&self, b: &mut PlanBuilder, micro: Micro, steps: usize) {
+        let Some(threshold) = self.shape.dropout else { return };
+        for (layer, &multiplier) in self.dropout.iter().enumerate() {
+            let width = self.predictor.stack.layers[layer].outputs;
+            self.batches.draw_dropout(b, micro, steps, layer, width, threshold, multiplier);
+        }
+    }
+
+    /// Adds a micro-batch's objective to the metrics.
+    fn count(&self, b: &mut PlanBuilder, rows: usize, steps: usize, marks: [usize; 3]) {
+        let [mark0, mark1, mark2] = marks.map(word);
+        b.call(
+            Objective { rows: word(rows), steps: word(steps), mark0, mark1, mark2 },
+            &[self.scalars, self.losses, self.batches.settings, self.batches.metrics],
+        );
+    }
+
+    /// The policy's steps one after the other, then the predictor on all rows of the tape at once: it never influences
+    /// the path.
+    fn rollout(&self, b: &mut PlanBuilder, micro: Micro) {
+        let (shape, rows) = (self.shape, micro.rows);
+        let features = self.batches.sizes.features;
+        if self.batches.sizes.noise == Noise::Drawn {
+            self.batches.draw_gumbel(b, micro, shape.steps, features + 1, self.gumbel);
+            self.draw_dropout(b, micro, shape.steps + 1);
+        }
+        let masked = self.masked(rows);
+        for t in 0..shape.steps {
+            if shape.soft {
+                self.batches.inputs().expand(b, rows, t, t == 0, self.dense());
+                let at = Rows { first: t * rows, count: rows };
+                let input = Some(self.dense().at(t * rows));
+                self.policy.forward(b, 0, at, input, &self.policy_tape, None);
+            } else {
+                masked.forward_all(b, &self.policy, &self.policy_tape, t..t + 1, None, true);
+            }
+            self.select(b, rows, t);
+        }
+        let all = (shape.steps + 1) * rows;
+        if shape.soft {
+            self.batches.inputs().expand(b, rows, shape.steps, false, self.dense());
+            let (at, input) = (Rows { first: 0, count: all }, Some(self.dense().at(0)));
+            self.predictor.forward(b, 0, at, input, &self.predictor_tape, self.multipliers());
+        } else {
+            let steps = 0..shape.steps + 1;
+            masked.forward_all(b, &self.predictor, &self.predictor_tape, steps, self.multipliers(), true);
+        }
+        self.predictor_loss(b, [rows, all], true);
+        self.count(b, rows, shape.steps, shape.marks);
+    }
+
+    fn select(&self, b: &mut PlanBuilder, rows: usize, t: usize) {
+        let features = self.batches.sizes.features;
+        b.call(
+            Select {
+                rows: word(rows),
+                step: word(t),
+                steps: word(self.shape.steps),
+                features: word(features),
+                logit_pitch: word(pitch(features + 1)),
+                mask_pitch: word(pitch(features)),
+                soft: u32::from(self.shape.soft),
+                relaxed: u32::from(!self.shape.scored),
+            },
+            &[
+                self.policy_tape.logits(),
+                self.gumbel,
+                self.acquired_at,
+                self.masks,
+                self.path,
+                self.scalars,
+                self.batches.costs,
+                self.batches.settings,
+            ],
+        );
+    }
+
+    /// The predictor on a chunk of which everything is seen.
+    pub(super) fn chunk_of_everything(&self, b: &mut PlanBuilder, first: usize) {
+        let (dense, rows) = (self.chunk.dense, self.batches.sizes.evaluation_rows);
+        let micro = Micro { first, rows, accumulate: false };
+        self.batches.draw_masks(b, micro, dense.masks, dense.mask_stride, true);
+        self.batches.inputs().expand(b, rows, 0, false, dense);
+        let (at, input) = (Rows { first: 0, count: rows }, Some(dense.at(0)));
+        self.predictor.averaged().forward(b, 0, at, input, &self.chunk.predictor, None);
+        self.tally_chunk(b, 0);
+    }
+
+    /// The losses of a chunk, and what comes of it.
+    fn tally_chunk(&self, b: &mut PlanBuilder, steps: usize) {
+        let (chunk, rows) = (&self.batches.chunk, self.batches.sizes.evaluation_rows);
+        self.batches.loss(b, [rows; 2], None, [self.chunk.predictor.logits(), chunk.y, chunk.losses]);
+        self.batches.tally(b, steps);
+    }
+
+    /// The greedy policy on a chunk, then the predictor on what was acquired.
+    pub(super) fn greedy_chunk(&self, b: &mut PlanBuilder) {
+        let (s, chunk, masked) = (&self.batches.sizes, &self.batches.chunk, self.batches.masked_chunk());
+        let (policy, predictor) = (self.policy.averaged(), self.predictor.averaged());
+        for t in 0..s.horizon {
+            masked.forward_all(b, &policy, &self.chunk.policy, t..t + 1, None, false);
+            b.call(
+                Greedy {
+                    rows: word(s.evaluation_rows),
+                    step: word(t),
+                    features: word(s.features),
+                    logit_pitch: word(pitch(s.features + 1)),
+                },
+                &[self.chunk.policy.logits(), chunk.acquired_at, chunk.path],
+            );
+        }
+        masked.forward_all(b, &predictor, &self.chunk.predictor, 0..s.horizon + 1, None, false);
+        self.tally_chunk(b, s.horizon);
+    }
+}

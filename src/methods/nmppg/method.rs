@@ -1,0 +1,279 @@
+//! NM-PPG as the trainer sees it: its settings as words, its schedule, its result.
+
+use super::config::{Config, Stage};
+use super::kernels::hyper;
+use super::plan::NmPpg;
+use super::schedule::Position;
+use crate::data::Normalization;
+use crate::engine::kernels::words::{METRICS, settings};
+use crate::engine::plan::{PlanBuilder, Section};
+use crate::error::{Error, Result};
+use crate::nn::{Network, Weights};
+use crate::policy::Model;
+use crate::policy::history::{Epoch, Phase};
+use crate::problem::Problem;
+use crate::train::{Batches, Demand, EpochPlan, Method, Outcome, Settings, Then};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Which random stream the initial weights of the two networks are drawn from.
+const POLICY_STREAM: u32 = 0;
+const PREDICTOR_STREAM: u32 = 1;
+
+/// Where the staged procedure is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Warm-up epochs done.
+    pub warm_up_done: usize,
+    /// Which temperature.
+    pub stage: usize,
+    /// Epochs done of this stage.
+    pub stage_epoch: usize,
+    /// Epochs since the best one.
+    pub since_best: usize,
+    /// Acquisitions of the next epoch's rollouts.
+    pub horizon: usize,
+}
+
+impl Settings for Config {
+    fn check(&self, problem: &Problem) -> Result<()> {
+        Config::check(self, problem)
+    }
+    fn batch(&self) -> usize {
+        self.batch
+    }
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+    fn memory_budget(&self) -> u64 {
+        self.memory_budget
+    }
+    fn alpha(&self) -> f64 {
+        self.alpha
+    }
+    fn epoch_steps(&self, pass: usize) -> usize {
+        self.whole_passes(pass)
+    }
+}
+
+impl NmPpg {
+    /// Whether a stage's training steps are those without the relaxed gradient.
+    pub(super) fn is_scored(&self, stage: &Stage) -> bool {
+        self.layout.shape.scored && stage.score == 1.0 && stage.exact_stop
+    }
+
+    /// The horizon for the next epoch: the shortest beyond which less than `tail` was asked in the last
+    /// one, or the next longer than the current one if more than twice that went on at its end.
+    fn next_horizon(&self, horizon: usize, still_asking: [f64; 3], tail: f64) -> usize {
+        let there = self.layout.shape.marks.into_iter().zip(still_asking).filter(|&(mark, _)| mark > 0);
+        let mut within = there.clone().filter(|&(mark, _)| mark <= horizon);
+        if let Some((_, mass)) = within.clone().find(|&(mark, _)| mark == horizon)
+            && mass > 2.0 * tail
+        {
+            return there
+                .map(|(mark, _)| mark)
+                .find(|&mark| mark > horizon)
+                .unwrap_or(self.layout.shape.steps);
+        }
+        within.find(|&(_, mass)| mass < tail).map_or(horizon, |(mark, _)| mark)
+    }
+}
+
+impl Method for NmPpg {
+    const NAME: &'static str = "nmppg";
+    const METRICS: [&'static str; METRICS] = [
+        "objective",
+        "loss_and_cost",
+        "entropy",
+        "prediction_loss",
+        "instances",
+        "still_asking.0",
+        "still_asking.1",
+        "still_asking.2",
+    ];
+    type Config = Config;
+    type Stage = Stage;
+    type State = State;
+
+    fn demand(config: &Config, problem: &Problem, pass: usize) -> Demand {
+        Demand {
+            horizon: config.steps(problem),
+            settings: hyper::LEN,
+            groups: 2,
+            together: config.most_twins(),
+            whole: false,
+            input_noise: config.blur_for(pass) > 0.0,
+        }
+    }
+
+    fn build(b: &mut PlanBuilder, batches: &Batches, config: &Config) -> Self {
+        NmPpg::new(b, batches, config)
+    }
+
+    fn weights(&self) -> Vec<Weights> {
+        vec![self.layout.policy.weights, self.layout.predictor.weights]
+    }
+
+    fn networks(&self) -> Vec<(&'static str, &Network)> {
+        vec![("policy", &self.layout.policy), ("predictor", &self.layout.predictor)]
+    }
+
+    fn init(&self, config: &Config) -> Vec<Vec<f64>> {
+        [(&self.layout.policy, POLICY_STREAM), (&self.layout.predictor, PREDICTOR_STREAM)]
+            .map(|(network, which)| network.stack.init(config.seed, which))
+            .to_vec()
+    }
+
+    /// Sets the stop's bias so that, before anything is learned, a policy stops with the configured
+    /// probability. With many features the initial weights would nearly always go on, a habit that is
+    /// hard to unlearn: a decision that is never taken gets no gradient.
+    fn prepare(&self, config: &Config, values: &mut [Vec<f64>]) {
+        let Some(stop) = config.initial_stop else { return };
+        let features = self.layout.batches.sizes.features;
+        let bias = (features as f64 * stop / (1.0 - stop)).ln();
+        let last = self.layout.policy.stack.layers[self.layout.policy.stack.layers.len() - 1];
+        values[0][last.bias + features] = f64::from(bias as f32);
+    }
+
+    fn first_stage(config: &Config) -> Stage {
+        Stage {
+            alpha: config.alpha,
+            policy_rate: config.policy_rate,
+            predictor_rate: config.predictor_rate,
+            ..Stage::default()
+        }
+    }
+
+    fn check_stage(config: &Config, stage: &Stage) -> Result<()> {
+        stage.check()?;
+        for (name, stage, config) in [("parts", stage.parts, config.parts), ("blur", stage.blur, config.blur)]
+        {
+            if stage > 0.0 && config == 0.0 {
+                return Err(Error::Config(format!(
+                    "{name} is {stage} in the stage, but 0 in the configuration: its plan has no such step"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn settings(config: &Config, stage: &Stage) -> Vec<f64> {
+        let mut values = vec![0.0; hyper::LEN];
+        values[settings::BETA1] = 0.9;
+        values[settings::BETA2] = 0.999;
+        values[settings::EPSILON] = 1e-8;
+        values[settings::AVERAGE] = stage.average;
+        values[settings::INPUT_NOISE] = stage.blur;
+        values[hyper::ALPHA] = stage.alpha;
+        values[hyper::TAU_HARD] = config.tau_hard;
+        values[hyper::TAU_SOFT] = stage.tau_soft;
+        values[hyper::LAMBDA] = stage.lambda;
+        values[hyper::RATE_POLICY] = stage.policy_rate;
+        values[hyper::RATE_PREDICTOR] = stage.predictor_rate;
+        values[hyper::LURE] = stage.lure;
+        values[hyper::GUARD] = stage.guard;
+        values[hyper::EXACT_STOP] = f64::from(u8::from(stage.exact_stop));
+        values[hyper::HAZARD] = stage.hazard;
+        values[hyper::REINFORCE] = stage.score;
+        values[hyper::ROLLOUTS] = stage.twins as f64;
+        values[hyper::FOCUS] = stage.focus;
+        values[hyper::SUBMASKS] = stage.parts;
+        values
+    }
+
+    fn copies(stage: &Stage) -> u32 {
+        stage.twins as u32
+    }
+
+    fn noted(phase: Phase, stage: &Stage) -> BTreeMap<String, f64> {
+        let noted = [("tau_soft", stage.tau_soft), ("lambda", stage.lambda)];
+        let is_staged = matches!(phase, Phase::Stage(_));
+        noted.into_iter().filter(|_| is_staged).map(|(name, value)| (name.to_string(), value)).collect()
+    }
+
+    fn step(&self, _: &Config, state: &State, stage: &Stage) -> Section {
+        self.sections.step(state.horizon, self.is_scored(stage)).whole
+    }
+
+    fn evaluate(&self) -> [Section; 3] {
+        self.sections.evaluate
+    }
+
+    fn validate(&self) -> Section {
+        self.sections.validate
+    }
+
+    fn begin(&self, _: &Config) -> State {
+        State { horizon: self.layout.shape.steps, ..State::default() }
+    }
+
+    fn next(
+        &self,
+        config: &Config,
+        problem: &Problem,
+        state: &State,
+        pass: usize,
+    ) -> Option<EpochPlan<Stage>> {
+        if state.warm_up_done < config.warm_up_epochs {
+            let stage = config.warm_up_stage(state.warm_up_done, pass);
+            let step = self.sections.warm_up;
+            return Some(EpochPlan { phase: Phase::WarmUp, stage, step });
+        }
+        if state.stage == config.temperatures.len() {
+            return None;
+        }
+        let at = Position { stage: state.stage, epoch: state.stage_epoch };
+        let stage = config.stage(problem, at, pass);
+        let step = self.step(config, state, &stage);
+        Some(EpochPlan { phase: Phase::Stage(state.stage), stage, step })
+    }
+
+    fn follow(&self, config: &Config, state: &mut State, outcome: &Outcome) -> Then {
+        if outcome.phase == Phase::WarmUp {
+            state.warm_up_done += 1;
+            return Then::default();
+        }
+        if config.tail > 0.0 {
+            let still = [0, 1, 2].map(|mark| outcome.train[&*format!("still_asking.{mark}")]);
+            state.horizon = self.next_horizon(state.horizon, still, config.tail);
+        }
+        state.stage_epoch += 1;
+        state.since_best = if outcome.best { 0 } else { state.since_best + 1 };
+        // The next stage begins from the best weights.
+        let is_over = state.stage_epoch == config.stage_epochs || state.since_best >= config.patience;
+        if is_over {
+            state.stage += 1;
+            (state.stage_epoch, state.since_best) = (0, 0);
+        }
+        Then { restore: is_over, reset: false }
+    }
+
+    fn epochs_at_most(config: &Config) -> usize {
+        config.warm_up_epochs + config.temperatures.len() * config.stage_epochs
+    }
+
+    fn epochs_behind(config: &Config, state: &State) -> usize {
+        state.warm_up_done + state.stage * config.stage_epochs + state.stage_epoch
+    }
+
+    fn model(
+        &self,
+        config: &Config,
+        problem: &Problem,
+        normalization: &Normalization,
+        values: Vec<Vec<f64>>,
+        history: Vec<Epoch>,
+    ) -> Result<Model> {
+        let tensors = |network: &Network, values: Option<&Vec<f64>>| {
+            values.map(|values| network.stack.unpack(values)).unwrap_or_default()
+        };
+        Model::new(
+            problem.clone(),
+            normalization.clone(),
+            config.clone(),
+            tensors(&self.layout.policy, values.first()),
+            tensors(&self.layout.predictor, values.get(1)),
+            history,
+        )
+    }
+}

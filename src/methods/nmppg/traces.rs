@@ -1,0 +1,23 @@
+//! A model's greedy policy on an engine.
+
+use super::{Config, Stepper};
+use crate::data::{Dataset, Part, Split};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::policy::Model;
+use crate::policy::evaluate::Traces;
+
+/// Runs a model's greedy policy on rows in raw units, on an engine.
+///
+/// # Errors
+/// Rows that do not fit the problem, or a device that was lost or has too little memory.
+pub fn traces_blocking(engine: &Engine, model: &Model, rows: &Split) -> Result<Traces> {
+    let mut rows = rows.clone();
+    model.normalization().apply(&mut rows.x);
+    let data = Dataset::new(model.problem().clone(), rows, Split::default(), Split::default())?;
+    // Nothing is trained: the smallest tape will do.
+    let config = Config { batch: 32, ..model.config().clone() };
+    let mut stepper = Stepper::new(engine, &data, config)?;
+    stepper.set_weights(&model.policy(), &model.predictor());
+    stepper.traces_blocking(Part::Train)
+}

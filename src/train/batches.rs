@@ -1,0 +1,477 @@
+//! The table on the device, batches of it, and the chunks it is evaluated in.
+
+use super::method::Demand;
+use crate::data::Dataset;
+use crate::engine::kernels as k;
+use crate::engine::kernels::words::{METRICS, clock, losses};
+use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
+use crate::engine::{Program, groups};
+use crate::nn::{Inputs, Masked, Optimizer, pitch, word};
+use crate::problem::Problem;
+use crate::random::stream;
+
+/// Where noise and dropout come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noise {
+    /// Drawn on the device, a pure function of the seed; batches are shuffled.
+    Drawn,
+    /// Written into the tape by the host, for replaying a given step; the batch is the data in order.
+    Given,
+}
+
+/// One split's place in the data on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitRange {
+    /// Its first row.
+    pub start: usize,
+    /// Its rows.
+    pub len: usize,
+}
+
+/// Sizes of a run.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// Columns of the table.
+    pub columns: usize,
+    /// Features that can be acquired, d.
+    pub features: usize,
+    /// Classes.
+    pub classes: usize,
+    /// Acquisitions of an evaluated path, at most.
+    pub horizon: usize,
+    /// Instances of a training step.
+    pub batch: usize,
+    /// Training steps of a pass over the training rows.
+    pub batches: usize,
+    /// Instances of a micro-batch.
+    pub rows: usize,
+    /// Lanes.
+    pub lanes: usize,
+    /// Instances of a lane in an evaluation chunk.
+    pub evaluation_rows: usize,
+    /// Training, validation and test rows.
+    pub splits: [SplitRange; 3],
+    /// Training rows get noise.
+    pub input_noise: bool,
+    /// Where noise comes from.
+    pub noise: Noise,
+    /// The data are bytes, to be divided by this.
+    pub bytes: Option<u32>,
+}
+
+impl Sizes {
+    /// The micro-batches of a batch: first instance and number of instances of each.
+    pub fn micro_batches(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (batch, rows) = (self.batch, self.rows);
+        (0..batch).step_by(rows).map(move |first| (first, rows.min(batch - first)))
+    }
+
+    /// Instances of an evaluation chunk, all lanes together.
+    pub fn chunk_rows(&self) -> usize {
+        self.lanes * self.evaluation_rows
+    }
+}
+
+/// A micro-batch: where it starts in the batch, its instances, and whether its gradients are added
+/// to those of an earlier one of its lane.
+#[derive(Clone, Copy, Debug)]
+pub struct Micro {
+    /// Its first instance.
+    pub first: usize,
+    /// Its instances.
+    pub rows: usize,
+    /// Whether gradients are added to what is there.
+    pub accumulate: bool,
+}
+
+/// Buffers of an evaluation chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk {
+    /// The rows.
+    pub x: BufferId,
+    /// Their labels.
+    pub y: BufferId,
+    /// The step each feature was acquired at.
+    pub acquired_at: BufferId,
+    /// What was done at each step.
+    pub path: BufferId,
+    /// Losses and guesses.
+    pub losses: BufferId,
+    /// Sums over the rows.
+    pub metrics: BufferId,
+    /// Counts of what was asked at each step.
+    pub asked: BufferId,
+}
+
+/// The general buffers of a run.
+#[derive(Clone, Debug)]
+pub struct Batches {
+    /// Sizes.
+    pub sizes: Sizes,
+    /// Bound where a kernel's optional input is not used.
+    pub none: BufferId,
+    /// The clock.
+    pub clock: BufferId,
+    /// The settings, general and the method's.
+    pub settings: BufferId,
+    /// Powers of Adam's decays.
+    pub powers: BufferId,
+    /// The first step with a gradient that was not finite.
+    pub status: BufferId,
+    /// Which columns a feature reveals.
+    pub groups: BufferId,
+    /// The features' costs, then the classes' weights.
+    pub costs: BufferId,
+    /// Each column's standard deviation.
+    pub spread: BufferId,
+    /// The table's rows.
+    pub data_x: BufferId,
+    /// Their labels.
+    pub data_y: BufferId,
+    /// Sums over the training instances.
+    pub metrics: BufferId,
+    /// The micro-batch's rows.
+    pub x: BufferId,
+    /// Their labels.
+    pub y: BufferId,
+    /// What is evaluated.
+    pub chunk: Chunk,
+}
+
+impl Batches {
+    pub(super) fn declare(b: &mut PlanBuilder, sizes: Sizes, demand: &Demand) -> Self {
+        let s = &sizes;
+        let data: usize = s.splits.iter().map(|split| split.len).sum();
+        let mut shared = |name: &str, elem, len| b.buffer(name, elem, len, Scope::Shared);
+        let none = shared("none", Elem::F32, 4);
+        let clock = shared("clock", Elem::U32, clock::LEN);
+        let settings = shared("settings", Elem::F32, demand.settings);
+        let powers = shared("powers", Elem::F32, 2 * demand.groups);
+        let status = shared("status", Elem::U32, 4);
+        let groups = shared("groups", Elem::U32, s.features + 1 + 2 * s.columns);
+        let costs = shared("costs", Elem::F32, s.features + s.classes);
+        let spread = shared("spread", Elem::F32, s.columns);
+        let data_x = match s.bytes {
+            None => shared("data.x", Elem::F32, data * s.columns),
+            Some(_) => shared("data.x", Elem::U32, (data * s.columns).div_ceil(4)),
+        };
+        let data_y = shared("data.y", Elem::U32, data);
+        let rows = s.evaluation_rows;
+        let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Lane);
+        let metrics = reals("metrics", METRICS);
+        let x = reals("x", s.rows * pitch(s.columns));
+        let chunk_x = reals("evaluation.x", rows * pitch(s.columns));
+        let chunk_losses = reals("evaluation.losses", rows * losses::LEN);
+        let chunk_metrics = reals("evaluation.metrics", METRICS);
+        let mut words = |name: &str, len| b.buffer(name, Elem::U32, len, Scope::Lane);
+        let chunk = Chunk {
+            x: chunk_x,
+            y: words("evaluation.y", rows),
+            acquired_at: words("evaluation.acquired_at", rows * s.features),
+            path: words("evaluation.path", rows * s.horizon),
+            losses: chunk_losses,
+            metrics: chunk_metrics,
+            asked: words("evaluation.asked", s.horizon * (s.features + 1)),
+        };
+        let y = words("y", s.rows);
+        Self {
+            none,
+            clock,
+            settings,
+            powers,
+            status,
+            groups,
+            costs,
+            spread,
+            data_x,
+            data_y,
+            metrics,
+            x,
+            y,
+            chunk,
+            sizes,
+        }
+    }
+
+    /// Writes the table, the costs and the clock, and what everything starts from.
+    pub(super) fn upload(&self, program: &mut Program, problem: &Problem, data: &Dataset, seed: u64) {
+        let s = &self.sizes;
+        let costs: Vec<f64> = problem
+            .features()
+            .iter()
+            .map(|f| f.cost)
+            .chain(problem.class_weights().iter().copied())
+            .collect();
+        program.write_words(self.groups, 0, &groups::words(s.features, problem.group_of_column()));
+        program.write(self.costs, 0, &costs);
+        if s.input_noise {
+            program.write(self.spread, 0, &data.spread());
+        }
+        match data.packed() {
+            Some(words) => program.write_words(self.data_x, 0, &words),
+            None => {
+                for (split, at) in data.splits().iter().zip(s.splits) {
+                    program.write(self.data_x, at.start * s.columns, &split.x);
+                }
+            }
+        }
+        for (split, at) in data.splits().iter().zip(s.splits) {
+            program.write_words(self.data_y, at.start, &split.y);
+        }
+        let powers = program.plan().buffer(self.powers).len;
+        program.write(self.powers, 0, &vec![1.0; powers]);
+        program.write_words(self.status, 0, &[u32::MAX]);
+        program.write_words(self.clock, clock::SEED_LO, &[seed as u32, (seed >> 32) as u32]);
+    }
+
+    /// Which columns a feature reveals, and the widths.
+    pub fn inputs(&self) -> Inputs {
+        Inputs { groups: self.groups, columns: self.sizes.columns, features: self.sizes.features }
+    }
+
+    /// The evaluation chunk's rows under hard masks.
+    pub fn masked_chunk(&self) -> Masked {
+        let Chunk { x, path, acquired_at, .. } = self.chunk;
+        Masked { inputs: self.inputs(), x, path, acquired_at, rows: self.sizes.evaluation_rows }
+    }
+
+    /// What Adam reads besides the weights.
+    pub fn optimizer(&self) -> Optimizer {
+        let Self { settings, powers, clock, status, .. } = *self;
+        Optimizer { settings, powers, clock, status, lanes: self.sizes.lanes }
+    }
+
+    /// Writes the calls of each micro-batch on its lane; gives the first one's section.
+    pub fn each_micro_batch(
+        &self,
+        b: &mut PlanBuilder,
+        name: &str,
+        mut calls: impl FnMut(&mut PlanBuilder, Micro),
+    ) -> Option<Section> {
+        let lanes = self.sizes.lanes;
+        let mut first_section = None;
+        for (index, (first, rows)) in self.sizes.micro_batches().enumerate() {
+            b.lane(Some(index % lanes));
+            let micro = Micro { first, rows, accumulate: index >= lanes };
+            let section = b.section(format!("{name}.micro.{index}"), |b| calls(b, micro));
+            first_section.get_or_insert(section);
+        }
+        b.lane(None);
+        first_section
+    }
+
+    /// Moves the clock on after a training step of some optimiser groups, a bit for each.
+    pub fn advance(&self, b: &mut PlanBuilder, slots: u32) {
+        self.advance_clock(b, slots, 0);
+    }
+
+    fn advance_clock(&self, b: &mut PlanBuilder, slots: u32, chunk: u32) {
+        let batches = word(self.sizes.batches);
+        b.call(k::Advance { slots, chunk, batches }, &[self.clock, self.powers, self.settings]);
+    }
+
+    /// The rows of a micro-batch, with noise if they get some.
+    pub fn gather(&self, b: &mut PlanBuilder, micro: Micro) {
+        let s = &self.sizes;
+        let rows = k::Gather {
+            rows: word(micro.rows),
+            columns: word(s.columns),
+            pitch: word(pitch(s.columns)),
+            first: word(micro.first),
+            batch: word(s.batch),
+            split_start: word(s.splits[0].start),
+            split_len: word(s.splits[0].len),
+            shuffled: u32::from(s.noise == Noise::Drawn),
+        };
+        self.gather_rows(b, rows, [self.x, self.y]);
+        if s.input_noise {
+            b.call(
+                k::InputNoise {
+                    rows: word(micro.rows),
+                    columns: word(s.columns),
+                    pitch: word(pitch(s.columns)),
+                    first: word(micro.first),
+                },
+                &[self.clock, self.spread, self.settings, self.x],
+            );
+        }
+    }
+
+    /// Gathers rows out of the data, which are reals or bytes.
+    fn gather_rows(&self, b: &mut PlanBuilder, rows: k::Gather, [x, y]: [BufferId; 2]) {
+        let buffers = [self.clock, self.data_x, self.data_y, x, y];
+        match self.sizes.bytes {
+            Some(divisor) => b.call(rows.of_bytes(divisor), &buffers),
+            None => b.call(rows, &buffers),
+        }
+    }
+
+    /// Draws a layer's dropout multipliers for some steps of a micro-batch.
+    pub fn draw_dropout(
+        &self,
+        b: &mut PlanBuilder,
+        micro: Micro,
+        steps: usize,
+        layer: usize,
+        width: usize,
+        threshold: u32,
+        multiplier: BufferId,
+    ) {
+        b.call(
+            k::Dropout {
+                rows: word(micro.rows),
+                steps: word(steps),
+                pitch: word(pitch(width)),
+                first: word(micro.first),
+                threshold,
+                stream: stream::DROPOUT + word(layer),
+            },
+            &[self.clock, multiplier],
+        );
+    }
+
+    /// Fills a noise tape with Gumbel numbers for some steps of a micro-batch.
+    pub fn draw_gumbel(
+        &self,
+        b: &mut PlanBuilder,
+        micro: Micro,
+        steps: usize,
+        actions: usize,
+        gumbel: BufferId,
+    ) {
+        b.call(
+            k::Gumbel {
+                rows: word(micro.rows),
+                steps: word(steps),
+                actions: word(actions),
+                pitch: word(pitch(actions)),
+                first: word(micro.first),
+            },
+            &[self.clock, gumbel],
+        );
+    }
+
+    /// Draws masks, `mask_stride` apart: each feature with probability one half, or every one.
+    pub fn draw_masks(
+        &self,
+        b: &mut PlanBuilder,
+        micro: Micro,
+        masks: BufferId,
+        mask_stride: usize,
+        all: bool,
+    ) {
+        b.call(
+            k::RandomMask {
+                rows: word(micro.rows),
+                features: word(self.sizes.features),
+                mask_stride: word(mask_stride),
+                first: word(micro.first),
+                all: u32::from(all),
+            },
+            &[self.clock, masks],
+        );
+    }
+
+    /// The losses of `rows` rows, whose labels repeat after `batch`, and their unit gradient; with `row_weights`
+    /// (buffer, stride, word) the gradient is multiplied by each row's.
+    pub fn loss(
+        &self,
+        b: &mut PlanBuilder,
+        [batch, rows]: [usize; 2],
+        row_weights: Option<(BufferId, usize, usize)>,
+        [logits, y, losses]: [BufferId; 3],
+    ) {
+        let s = &self.sizes;
+        let (weights, stride, at) = row_weights.unwrap_or((self.none, 0, 0));
+        b.call(
+            k::Loss {
+                rows: word(rows),
+                batch: word(batch),
+                classes: word(s.classes),
+                pitch: word(pitch(s.classes)),
+                weights: word(s.features),
+                weight_stride: word(stride),
+                weight_word: word(at),
+            },
+            &[logits, y, self.costs, losses, weights],
+        );
+    }
+
+    /// A section that evaluates a chunk of a split on all lanes and moves on to the next; `chunk` writes the calls of
+    /// a lane, whose first instance it is given.
+    pub fn evaluation(
+        &self,
+        b: &mut PlanBuilder,
+        split: usize,
+        name: &str,
+        chunk: impl Fn(&mut PlanBuilder, usize),
+    ) -> Section {
+        b.section(format!("{name}.{split}"), |b| {
+            for lane in 0..self.sizes.lanes {
+                b.lane(Some(lane));
+                let first = lane * self.sizes.evaluation_rows;
+                self.gather_chunk(b, self.sizes.splits[split], first);
+                chunk(b, first);
+            }
+            b.lane(None);
+            self.advance_clock(b, 0, 1);
+        })
+    }
+
+    /// One chunk of each split under a method's policy each time the sections are run; and for the validation rows
+    /// the same with a count of what was asked.
+    pub fn evaluations(
+        &self,
+        b: &mut PlanBuilder,
+        chunk: impl Fn(&mut PlanBuilder),
+    ) -> ([Section; 3], Section) {
+        let mut validation = None;
+        let validate = b.section("validate", |b| {
+            validation = Some(self.evaluation(b, 1, "evaluate", |b, _| chunk(b)));
+            self.count_asked(b);
+        });
+        let mut other = |split| self.evaluation(b, split, "evaluate", |b, _| chunk(b));
+        ([other(0), validation.unwrap_or(validate), other(2)], validate)
+    }
+
+    fn gather_chunk(&self, b: &mut PlanBuilder, split: SplitRange, first: usize) {
+        let s = &self.sizes;
+        let rows = k::Gather {
+            rows: word(s.evaluation_rows),
+            columns: word(s.columns),
+            pitch: word(pitch(s.columns)),
+            first: word(first),
+            batch: word(s.chunk_rows()),
+            split_start: word(split.start),
+            split_len: word(split.len),
+            shuffled: 0,
+        };
+        self.gather_rows(b, rows, [self.chunk.x, self.chunk.y]);
+    }
+
+    /// Adds the chunk's losses, answers and costs to its metrics.
+    pub fn tally(&self, b: &mut PlanBuilder, steps: usize) {
+        let (s, chunk) = (&self.sizes, &self.chunk);
+        b.call(
+            k::Tally { rows: word(s.evaluation_rows), steps: word(steps), features: word(s.features) },
+            &[chunk.losses, chunk.path, chunk.y, self.costs, chunk.metrics],
+        );
+    }
+
+    /// What was asked in the chunk evaluated last, added to the counts.
+    fn count_asked(&self, b: &mut PlanBuilder) {
+        let (s, chunk) = (&self.sizes, &self.chunk);
+        for lane in 0..s.lanes {
+            b.lane(Some(lane));
+            b.call(
+                k::Asked {
+                    rows: word(s.evaluation_rows),
+                    steps: word(s.horizon),
+                    features: word(s.features),
+                },
+                &[chunk.path, chunk.y, chunk.asked],
+            );
+        }
+        b.lane(None);
+    }
+}

@@ -1,0 +1,177 @@
+//! What a method says about its training.
+
+use super::batches::Batches;
+use crate::data::Normalization;
+use crate::engine::kernels::words::METRICS;
+use crate::engine::plan::{BufferId, PlanBuilder, Section};
+use crate::error::Result;
+use crate::nn::{Network, Weights};
+use crate::policy::Model;
+use crate::policy::history::{Epoch, Evaluation, Means, Phase};
+use crate::problem::Problem;
+use serde::{Serialize, de::DeserializeOwned};
+use std::collections::BTreeMap;
+
+/// A method's settings.
+pub trait Settings:
+    Clone + std::fmt::Debug + PartialEq + Send + Serialize + DeserializeOwned + 'static
+{
+    /// Checks the settings against a problem.
+    ///
+    /// # Errors
+    /// The first setting that is out of range.
+    fn check(&self, problem: &Problem) -> Result<()>;
+    /// Instances of a training step.
+    fn batch(&self) -> usize;
+    /// Seed of weights, order, noise and dropout.
+    fn seed(&self) -> u64;
+    /// Bytes that tapes and gradients may take; larger batches are split into micro-batches.
+    fn memory_budget(&self) -> u64;
+    /// What a unit of cost is worth in the validation's objective; 0 for a method whose training does not know.
+    fn alpha(&self) -> f64;
+    /// Training steps of an epoch, for passes over the data of so many.
+    fn epoch_steps(&self, pass: usize) -> usize;
+}
+
+/// What a method needs of the batches.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand {
+    /// Acquisitions of an evaluated path.
+    pub horizon: usize,
+    /// Words of the settings buffer, the general ones included.
+    pub settings: usize,
+    /// Optimiser groups.
+    pub groups: usize,
+    /// Rows of an instance that must stay in one micro-batch.
+    pub together: usize,
+    /// One micro-batch for the whole batch, with one tape.
+    pub whole: bool,
+    /// Training rows get noise.
+    pub input_noise: bool,
+}
+
+/// The next epoch of a run.
+#[derive(Clone, Debug)]
+pub struct EpochPlan<S> {
+    /// Which part of the run.
+    pub phase: Phase,
+    /// What changes from epoch to epoch.
+    pub stage: S,
+    /// A training step.
+    pub step: Section,
+}
+
+/// How an epoch went.
+#[derive(Clone, Debug)]
+pub struct Outcome<'a> {
+    /// Which part of the run it was.
+    pub phase: Phase,
+    /// Means over its training instances.
+    pub train: &'a Means,
+    /// The validation rows.
+    pub validation: &'a Evaluation,
+    /// Whether its weights are the best so far.
+    pub best: bool,
+}
+
+/// What follows from an epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Then {
+    /// Go back to the best weights so far.
+    pub restore: bool,
+    /// Begin Adam's moments anew.
+    pub reset: bool,
+}
+
+/// A method that learns in training steps: its plan, its settings, its schedule. One is made for each run.
+pub trait Method: Sized + Send + 'static {
+    /// Its name.
+    const NAME: &'static str;
+    /// What the words of the training metrics are.
+    const METRICS: [&'static str; METRICS];
+    /// Its settings.
+    type Config: Settings;
+    /// What changes from epoch to epoch.
+    type Stage: Clone + std::fmt::Debug + PartialEq + Send + Serialize + DeserializeOwned;
+    /// Where a run's schedule is: what a checkpoint holds besides the device's state.
+    type State: Clone + std::fmt::Debug + Default + PartialEq + Send + Serialize + DeserializeOwned;
+
+    /// What it needs, for passes over the data of so many steps.
+    fn demand(config: &Self::Config, problem: &Problem, pass: usize) -> Demand;
+    /// Declares its buffers and writes its sections. Called again with smaller micro-batches until it fits.
+    fn build(b: &mut PlanBuilder, batches: &Batches, config: &Self::Config) -> Self;
+    /// The optimiser groups: kept, restored, averaged and saved, by name.
+    fn weights(&self) -> Vec<Weights>;
+    /// The networks in them, by name, for hosts that look at them.
+    fn networks(&self) -> Vec<(&'static str, &Network)>;
+    /// Further buffers that outlive a step.
+    fn state(&self) -> Vec<BufferId> {
+        Vec::new()
+    }
+    /// The initial values of each group.
+    fn init(&self, config: &Self::Config) -> Vec<Vec<f64>>;
+    /// Changes to them that only a whole run makes, not a single step that is replayed.
+    fn prepare(&self, _config: &Self::Config, _values: &mut [Vec<f64>]) {}
+
+    /// What is set before anything else is said.
+    fn first_stage(config: &Self::Config) -> Self::Stage;
+    /// Checks a stage against the settings the plan was made with.
+    ///
+    /// # Errors
+    /// A value out of range, or one that the plan has no calls for.
+    fn check_stage(config: &Self::Config, stage: &Self::Stage) -> Result<()>;
+    /// The stage's words of the settings buffer, the general ones included.
+    fn settings(config: &Self::Config, stage: &Self::Stage) -> Vec<f64>;
+    /// Rows of an instance in a batch, one after the other.
+    fn copies(stage: &Self::Stage) -> u32 {
+        let _ = stage;
+        1
+    }
+    /// What is worth noting of a stage in the history, by name.
+    fn noted(phase: Phase, stage: &Self::Stage) -> BTreeMap<String, f64>;
+
+    /// A training step of a stage.
+    fn step(&self, config: &Self::Config, state: &Self::State, stage: &Self::Stage) -> Section;
+    /// Evaluates a chunk of the training, validation or test rows.
+    fn evaluate(&self) -> [Section; 3];
+    /// Evaluates a chunk of the validation rows and counts what was asked.
+    fn validate(&self) -> Section;
+
+    /// Where a run begins.
+    fn begin(&self, config: &Self::Config) -> Self::State {
+        let _ = config;
+        Self::State::default()
+    }
+    /// The next epoch; `None` when the run is over.
+    fn next(
+        &self,
+        config: &Self::Config,
+        problem: &Problem,
+        state: &Self::State,
+        pass: usize,
+    ) -> Option<EpochPlan<Self::Stage>>;
+    /// Moves the schedule on after an epoch.
+    fn follow(&self, config: &Self::Config, state: &mut Self::State, outcome: &Outcome) -> Then;
+    /// What the best weights are chosen by: the lower the better; `None` if an epoch is no candidate.
+    fn judge(&self, phase: Phase, validation: &Evaluation) -> Option<f64> {
+        // A policy that has not been trained is not worth keeping, whatever it scores.
+        matches!(phase, Phase::Stage(_)).then_some(validation.objective)
+    }
+    /// Epochs of a whole run at most: early stopping may make them fewer.
+    fn epochs_at_most(config: &Self::Config) -> usize;
+    /// Epochs that are behind, those that early stopping skipped included.
+    fn epochs_behind(config: &Self::Config, state: &Self::State) -> usize;
+
+    /// What was trained, from the groups' values.
+    ///
+    /// # Errors
+    /// Values that are not finite.
+    fn model(
+        &self,
+        config: &Self::Config,
+        problem: &Problem,
+        normalization: &Normalization,
+        values: Vec<Vec<f64>>,
+        history: Vec<Epoch>,
+    ) -> Result<Model>;
+}

@@ -1,0 +1,25 @@
+//! What every method that learns in steps shares: batches, the procedure, carrying it out at once or in slices of a
+//! host's frames, checkpoints and curves. A method says what its steps are ([`Method`]); everything else is here.
+
+mod batches;
+mod carry_out;
+mod checkpoint;
+mod curves;
+mod fit;
+mod limits;
+mod method;
+mod procedure;
+mod slices;
+mod snapshot;
+mod stepper;
+mod trainer;
+
+pub use batches::{Batches, Chunk, Micro, Noise, Sizes, SplitRange};
+pub use checkpoint::Checkpoint;
+pub use curves::{Buffers, NetworkView};
+pub use fit::{Memory, Target};
+pub use limits::Shape;
+pub use method::{Demand, EpochPlan, Method, Outcome, Settings, Then};
+pub use slices::{Progress, Recorded};
+pub use stepper::Stepper;
+pub use trainer::{Trainer, Training};

@@ -1,0 +1,297 @@
+//! A method on an engine, step by step: training steps, evaluations, checkpoints.
+
+use super::batches::{Batches, Noise};
+use super::checkpoint::Checkpoint;
+use super::fit::{Built, Memory, Target};
+use super::limits::{Shape, required_limits};
+use super::method::{Method, Settings};
+use crate::data::{Dataset, Part};
+use crate::engine::kernels::words::{METRICS, clock, losses};
+use crate::engine::plan::{BufferId, Elem, Section};
+use crate::engine::{Engine, Program};
+use crate::error::{Error, Result};
+use crate::policy::evaluate::Traces;
+use crate::policy::history::{Evaluation, Means};
+use crate::problem::Problem;
+
+/// A method's plan with a table on an engine.
+pub struct Stepper<M: Method> {
+    pub(crate) program: Program,
+    pub(crate) method: M,
+    pub(crate) batches: Batches,
+    problem: Problem,
+    config: M::Config,
+    stage: M::Stage,
+    /// Where the method's schedule is, for steps that are done one by one.
+    pub(crate) state: M::State,
+}
+
+impl<M: Method> Stepper<M> {
+    /// Puts the data and freshly initialised networks on an engine.
+    ///
+    /// # Errors
+    /// Settings that do not fit the problem, or more memory than the engine has.
+    pub fn new(engine: &Engine, data: &Dataset, config: M::Config) -> Result<Self> {
+        Self::with_noise(engine, data, config, Noise::Drawn)
+    }
+
+    pub(crate) fn with_noise(
+        engine: &Engine,
+        data: &Dataset,
+        config: M::Config,
+        noise: Noise,
+    ) -> Result<Self> {
+        let Built { method, batches, plan } = Target::of(engine).build::<M>(data.into(), &config, noise)?;
+        let problem = data.problem().clone();
+        let mut program = Program::new(engine, plan)?;
+        batches.upload(&mut program, &problem, data, config.seed());
+        for (weights, values) in method.weights().iter().zip(method.init(&config)) {
+            program.write(weights.values, 0, &values);
+            program.write(weights.average, 0, &values);
+        }
+        let (stage, state) = (M::first_stage(&config), method.begin(&config));
+        let mut stepper = Self { program, method, batches, problem, config, stage: stage.clone(), state };
+        stepper.set_stage(stage)?;
+        Ok(stepper)
+    }
+
+    /// What only a whole run changes about the initial weights.
+    pub(super) fn prepare_run(&mut self) {
+        let mut values = self.method.init(&self.config);
+        self.method.prepare(&self.config, &mut values);
+        for (weights, values) in self.method.weights().iter().zip(values) {
+            self.program.write(weights.values, 0, &values);
+            self.program.write(weights.average, 0, &values);
+        }
+    }
+
+    /// What a configuration takes on an engine, before anything is allocated.
+    ///
+    /// # Errors
+    /// Settings that do not fit the problem, or a memory budget too small for one instance.
+    pub fn memory(engine: &Engine, data: &Dataset, config: &M::Config) -> Result<Memory> {
+        Target::of(engine).memory::<M>(data, config)
+    }
+
+    /// The limits a device must be requested with so that a table and configuration fit: WebGPU's
+    /// defaults, with larger buffers only if what outlives a step needs them (tapes adapt). The shape is a
+    /// `&Dataset`, a `(&Problem, rows)`, or a `&Problem` if the table is a small one.
+    ///
+    /// # Errors
+    /// Settings that do not fit the problem, or a memory budget too small for one instance.
+    pub fn required_limits<'a>(shape: impl Into<Shape<'a>>, config: &M::Config) -> Result<wgpu::Limits> {
+        required_limits::<M>(shape.into(), config)
+    }
+
+    /// Sets what changes from stage to stage.
+    ///
+    /// # Errors
+    /// A value that is out of range.
+    pub fn set_stage(&mut self, stage: M::Stage) -> Result<()> {
+        self.note_stage(stage)?;
+        let (words, copies) = self.stage_words();
+        self.program.write_words(self.batches.clock, clock::COPIES, &[copies]);
+        self.program.write(self.batches.settings, 0, &words);
+        Ok(())
+    }
+
+    /// Checks and remembers a stage whose values are written by other means.
+    pub(super) fn note_stage(&mut self, stage: M::Stage) -> Result<()> {
+        M::check_stage(&self.config, &stage)?;
+        self.stage = stage;
+        Ok(())
+    }
+
+    /// What the current stage writes: the settings, and the rows of an instance.
+    pub(super) fn stage_words(&self) -> (Vec<f64>, u32) {
+        (M::settings(&self.config, &self.stage), M::copies(&self.stage))
+    }
+
+    /// What is learned.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &M::Config {
+        &self.config
+    }
+
+    /// The current stage.
+    pub fn stage(&self) -> &M::Stage {
+        &self.stage
+    }
+
+    /// Training steps of a pass over the training rows: with n rollouts of an instance it sees one in n of them, other
+    /// ones each time.
+    pub fn steps_per_epoch(&self) -> usize {
+        self.batches.sizes.batches
+    }
+
+    /// Instances of a training step: the configured batch, or all training rows if they are fewer.
+    pub fn batch(&self) -> usize {
+        self.batches.sizes.batch
+    }
+
+    /// The plan and its buffers, to encode ranges of or to look into.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The same, to change buffers or to run ranges by hand: for tools and tests.
+    pub fn program_mut(&mut self) -> &mut Program {
+        &mut self.program
+    }
+
+    /// Trains for so many steps. The CPU engine has done them on return; the GPU engine has submitted
+    /// them and works on.
+    pub fn steps(&mut self, steps: usize) {
+        self.run(self.method.step(&self.config, &self.state, &self.stage), steps);
+    }
+
+    pub(crate) fn run(&mut self, section: Section, times: usize) {
+        self.program.run(section.calls(), times);
+    }
+
+    /// Chunks that an evaluation goes through.
+    pub(super) fn chunks(&self, part: Part) -> usize {
+        self.batches.sizes.splits[part as usize].len.div_ceil(self.batches.sizes.chunk_rows())
+    }
+
+    /// The sums of a metrics buffer over its lanes, which are then set to zero.
+    pub(crate) fn take_metrics_blocking(&mut self, id: BufferId) -> Result<[f64; METRICS]> {
+        let all = self.program.read_blocking(id)?;
+        let mut sums = [0.0; METRICS];
+        for lane in all.chunks_exact(METRICS) {
+            for (sum, value) in sums.iter_mut().zip(lane) {
+                *sum += value;
+            }
+        }
+        self.program.write(id, 0, &vec![0.0; all.len()]);
+        Ok(sums)
+    }
+
+    /// The training metrics since the last call, when everything before is done.
+    ///
+    /// # Errors
+    /// A gradient was not a finite number (with the step), or the device was lost.
+    pub fn means_blocking(&mut self) -> Result<Means> {
+        let sums = self.take_metrics_blocking(self.batches.metrics)?;
+        let bad = self.program.read_words_blocking(self.batches.status)?[0];
+        Means::from_sums(&M::METRICS, sums, bad)
+    }
+
+    /// Runs the greedy policy on a split.
+    ///
+    /// # Errors
+    /// The split is empty, or the device was lost.
+    pub fn evaluate_blocking(&mut self, part: Part) -> Result<Evaluation> {
+        self.evaluate_section_blocking(self.method.evaluate(), part)
+    }
+
+    pub(crate) fn evaluate_section_blocking(
+        &mut self,
+        sections: [Section; 3],
+        part: Part,
+    ) -> Result<Evaluation> {
+        let rows = self.batches.sizes.splits[part as usize].len;
+        if rows == 0 {
+            return Err(Error::Data(format!("there are no {part:?} rows to evaluate on")));
+        }
+        let id = self.batches.chunk.metrics;
+        self.take_metrics_blocking(id)?;
+        self.program.write_words(self.batches.clock, clock::CHUNK, &[0]);
+        self.run(sections[part as usize], self.chunks(part));
+        // The configuration's α: that of the current stage may still be on its way there.
+        Ok(Evaluation::from_sums(self.take_metrics_blocking(id)?, self.config.alpha()))
+    }
+
+    /// Runs the greedy policy on a split and reads back each instance's path and answer.
+    ///
+    /// # Errors
+    /// The split is empty, or the device was lost.
+    pub fn traces_blocking(&mut self, part: Part) -> Result<Traces> {
+        let sizes = self.batches.sizes.clone();
+        let rows = sizes.splits[part as usize].len;
+        let (chunk_rows, steps) = (sizes.chunk_rows(), sizes.horizon);
+        let mut traces =
+            Traces { features: sizes.features, steps, path: vec![], guess: vec![], loss: vec![] };
+        self.program.write_words(self.batches.clock, clock::CHUNK, &[0]);
+        for chunk in 0..rows.div_ceil(chunk_rows) {
+            self.run(self.method.evaluate()[part as usize], 1);
+            let path = self.program.read_words_blocking(self.batches.chunk.path)?;
+            let answers = self.program.read_blocking(self.batches.chunk.losses)?;
+            // A lane's path lies step by step, its instances side by side.
+            for instance in 0..chunk_rows.min(rows - chunk * chunk_rows) {
+                let (lane, row) = (instance / sizes.evaluation_rows, instance % sizes.evaluation_rows);
+                let lane_path = &path[lane * sizes.evaluation_rows * steps..];
+                traces.path.extend((0..steps).map(|t| lane_path[t * sizes.evaluation_rows + row]));
+                let answer = &answers[instance * losses::LEN..][..losses::LEN];
+                traces.loss.push(answer[losses::LOSS] as f32);
+                traces.guess.push(answer[losses::GUESS] as u32);
+            }
+        }
+        Ok(traces)
+    }
+
+    /// The buffers a checkpoint holds, by name: all that a step reads and an earlier step wrote.
+    pub(super) fn state_buffers(&self) -> Vec<(String, BufferId)> {
+        let weights = self.method.weights();
+        let of_weights = weights.iter().flat_map(|w| [w.values, w.average, w.mean, w.variance]);
+        let Batches { clock, powers, status, metrics, .. } = self.batches;
+        let all = of_weights.chain(self.method.state()).chain([clock, powers, status, metrics]);
+        all.map(|id| (self.program.plan().buffer(id).name.clone(), id)).collect()
+    }
+
+    /// Everything needed to continue with equal bits, when everything before is done.
+    ///
+    /// # Errors
+    /// The device was lost, or the engine is the f64 one: checkpoints hold f32.
+    pub fn checkpoint_blocking(&self) -> Result<Checkpoint> {
+        if matches!(self.program, Program::CpuF64(_)) {
+            return Err(Error::Config(
+                "checkpoints hold f32: the f64 engine is for checking gradients".into(),
+            ));
+        }
+        let mut checkpoint = Checkpoint::new::<M>(&self.config, &self.stage)?;
+        for (name, id) in self.state_buffers() {
+            match self.program.plan().buffer(id).elem {
+                Elem::F32 => {
+                    let values = self.program.read_blocking(id)?;
+                    checkpoint.reals.insert(name, values.into_iter().map(|value| value as f32).collect());
+                }
+                Elem::U32 => {
+                    checkpoint.words.insert(name, self.program.read_words_blocking(id)?);
+                }
+            }
+        }
+        Ok(checkpoint)
+    }
+
+    /// Continues from a checkpoint of the same configuration, with equal bits if it is of an engine of the same kind.
+    ///
+    /// # Errors
+    /// The checkpoint is of another configuration or problem; nothing is changed then.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        checkpoint.check_config::<M>(&self.config)?;
+        let stage: M::Stage = checkpoint.stage()?;
+        M::check_stage(&self.config, &stage)?;
+        for (name, id) in self.state_buffers() {
+            let decl = self.program.plan().buffer(id);
+            // An engine of another kind has another number of lanes.
+            let lanes = if id == self.batches.metrics { checkpoint.lanes(&name, decl.len) } else { 1 };
+            checkpoint.check_len(&name, decl.elem == Elem::F32, lanes * decl.len)?;
+        }
+        for (name, id) in self.state_buffers() {
+            if id == self.batches.metrics {
+                let values = checkpoint.on_lanes(&name, self.batches.sizes.lanes, METRICS);
+                self.program.write(id, 0, &values);
+            } else if let Some(values) = checkpoint.reals.get(&name) {
+                self.program.write(id, 0, values);
+            } else if let Some(values) = checkpoint.words.get(&name) {
+                self.program.write_words(id, 0, values);
+            }
+        }
+        self.set_stage(stage)
+    }
+}
