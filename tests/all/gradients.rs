@@ -49,7 +49,6 @@ fn linear_layers() {
             bias: l.bias as u32,
             relu,
             dropout,
-            ..Default::default()
         };
         b.section("forward", |b| {
             b.call(forward(l1, 1, 1), &[x, w, drop, h]);
@@ -65,7 +64,6 @@ fn linear_layers() {
             weight: l.weight as u32,
             gate,
             dropout: gate,
-            ..Default::default()
         };
         let transpose = |l: querent::nn::Layer| k::Transpose {
             inputs_pitch: querent::nn::pitch(l.inputs) as u32,
@@ -171,7 +169,6 @@ fn first_layer_under_hard_masks() {
                     bias: layer.bias as u32,
                     dropout: 1,
                     tape: 1,
-                    ..Default::default()
                 },
                 &[groups_id, x, path, w, drop, sum, h],
             );
@@ -179,8 +176,7 @@ fn first_layer_under_hard_masks() {
     });
     b.section("backward", |b| {
         let (each_row, each_step) = (rows as u32, steps as u32 + 1);
-        let suffix =
-            k::EmbedSuffix { rows: each_row, steps: each_step, pitch: hp as u32, ..Default::default() };
+        let suffix = k::EmbedSuffix { rows: each_row, steps: each_step, pitch: hp as u32 };
         b.call(suffix, &[d]);
         b.call(
             k::EmbedGrad {
