@@ -57,7 +57,7 @@ pub mod train;
 
 pub use data::encoding::Encoding;
 pub use engine::{Budget, Engine};
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use methods::nmppg;
 pub use policy::{Answer, Event, Model, Question, Session, Step, Values};
 pub use problem::{Feature, Problem};

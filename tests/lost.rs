@@ -9,7 +9,8 @@ mod host;
 use common::weights;
 use host::{Host, data, small};
 use querent::nmppg::{Config, Trainer};
-use querent::{Budget, Engine, Error, wgpu};
+use querent::{Budget, Engine, Error, ErrorKind, wgpu};
+use std::error::Error as _;
 
 fn expected(host: &Host) -> Vec<f64> {
     let mut trainer = Trainer::new(&host.engine(), &data(), small()).expect("valid");
@@ -39,6 +40,7 @@ fn a_lost_device_is_an_error_and_another_one_continues_with_equal_bits() {
     first.device.destroy();
     let error = train(&first, &mut trainer, |_| false).expect_err("the device is gone");
     assert!(matches!(error, Error::DeviceLost(_)), "{error}");
+    assert_eq!(error.kind(), ErrorKind::DeviceLost);
     assert!(trainer.last_checkpoint().is_none());
 
     // From the beginning, as nothing had come to the host.
@@ -139,7 +141,7 @@ fn out_of_memory_at_creation_is_an_error() {
         .expect("this test runs again");
     let said = String::from_utf8_lossy(&child.stdout).into_owned() + &String::from_utf8_lossy(&child.stderr);
     println!("{said}");
-    assert!(child.status.success() && said.contains("refused: gpu: "), "{said}");
+    assert!(child.status.success() && said.contains("refused (OutOfMemory): gpu: "), "{said}");
 }
 
 #[test]
@@ -160,7 +162,11 @@ fn without_memory() {
     assert!(set.expect("prlimit runs").success());
     let config = Config { horizon: Some(2), batch: 8, ..small() };
     match Trainer::new(&host.engine(), &data, config) {
-        Err(error) => println!("refused: {error}"),
+        Err(error) => {
+            let source = error.source().and_then(|source| source.downcast_ref::<wgpu::Error>());
+            assert!(matches!(source, Some(wgpu::Error::OutOfMemory { .. })), "{error:?}");
+            println!("refused ({:?}): {error}", error.kind());
+        }
         Ok(_) => panic!("120 MB were found in 40"),
     }
     assert_eq!(host.errors(), 0, "our error reached the host");

@@ -259,7 +259,7 @@ impl<W: Write> Terminal<'_, W> {
             let complaint = match field.encode(cell, &mut Vec::new()) {
                 Ok(_) if !cell.is_empty() => return Ok(Some(cell.to_string())),
                 Ok(_) => "an answer is needed".to_string(),
-                Err(what) => what,
+                Err(error) => error.message(),
             };
             writeln!(self.out, "  {complaint}; answer with {}, or n/a", field.expected())?;
         }
@@ -302,7 +302,7 @@ fn tell(
     }
     let mut values = Vec::new();
     for (field, cell) in fields.iter().zip(cells) {
-        field.encode(cell, &mut values).map_err(querent::Error::Data)?;
+        field.encode(cell, &mut values)?;
     }
     session.observe(feature, values)?;
     Ok(vec![Notice::Fine; cells.len()])

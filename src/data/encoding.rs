@@ -197,14 +197,14 @@ impl Field {
     /// Appends the columns of a cell that is not missing.
     ///
     /// # Errors
-    /// What is wrong with the cell, in words; nothing has been appended then.
-    pub fn encode(&self, cell: &str, out: &mut Vec<f32>) -> Result<Notice, String> {
+    /// What is wrong with the cell; nothing has been appended then.
+    pub fn encode(&self, cell: &str, out: &mut Vec<f32>) -> Result<Notice> {
         let word = canonical(cell);
         match &self.code {
             Code::Number { .. } => Ok(self.encode_number(number(cell)?, out)),
             Code::Levels { levels, .. } => {
                 let Some(level) = position(levels, word) else {
-                    return Err(format!("`{word}` is none of {}", listed(levels)));
+                    return Err(Error::Data(format!("`{word}` is none of {}", listed(levels))));
                 };
                 out.push(level as f32);
                 self.push_present(out);
@@ -256,15 +256,16 @@ pub(crate) fn in_order(a: &str, b: &str) -> std::cmp::Ordering {
 }
 
 /// A number as people write it in tables.
-pub(crate) fn number(cell: &str) -> Result<f64, String> {
+pub(crate) fn number(cell: &str) -> Result<f64> {
     let cell = cell.trim();
+    let fail = |what: String| Err(Error::Data(what));
     match cell.parse::<f64>() {
         Ok(value) if (value as f32).is_finite() => Ok(value),
-        Ok(value) => Err(format!("`{cell}` is {value}, not a finite number of 32 bits")),
+        Ok(value) => fail(format!("`{cell}` is {value}, not a finite number of 32 bits")),
         Err(_) if cell.contains(',') && cell.replace(',', ".").parse::<f64>().is_ok() => {
-            Err(format!("`{cell}` is not a number: write a decimal point, no comma"))
+            fail(format!("`{cell}` is not a number: write a decimal point, no comma"))
         }
-        Err(_) => Err(format!("`{}` is not a number", cell.chars().take(40).collect::<String>())),
+        Err(_) => fail(format!("`{}` is not a number", cell.chars().take(40).collect::<String>())),
     }
 }
 
@@ -338,7 +339,7 @@ impl Encoding {
             } else {
                 field
                     .encode(cell, &mut values)
-                    .map_err(|what| Error::Data(format!("`{}`: {what}", field.name)))?
+                    .map_err(|error| Error::Data(format!("`{}`: {}", field.name, error.message())))?
             });
         }
         Ok((values, notices))
@@ -360,12 +361,12 @@ impl Encoding {
         &self,
         cells: impl Iterator<Item = &'a str>,
         split: &mut Split,
-    ) -> Result<(), (usize, String)> {
+    ) -> Result<(), (usize, Error)> {
         for (index, (field, cell)) in self.fields().zip(cells).enumerate() {
             if self.is_missing(cell) {
                 field.encode_missing(&mut split.x);
             } else {
-                field.encode(cell, &mut split.x).map_err(|what| (index, what))?;
+                field.encode(cell, &mut split.x).map_err(|error| (index, error))?;
             }
         }
         Ok(())
@@ -400,7 +401,7 @@ mod tests {
         f.encode_missing(&mut out);
         assert_eq!(out, [4.5, 1.0]);
         for (cell, says) in [("x", "not a number"), ("inf", "not a finite"), ("3,5", "decimal point")] {
-            assert!(f.encode(cell, &mut out).expect_err("refused").contains(says));
+            assert!(f.encode(cell, &mut out).expect_err("refused").message().contains(says));
         }
         assert_eq!(out.len(), 2, "a refused cell leaves nothing");
     }
@@ -416,7 +417,7 @@ mod tests {
         assert_eq!(out, [0.0, 0.0, 1.0]);
         let f = field(Code::Levels { levels: vec!["low".into(), "high".into()], fill: 0.25 }, false);
         assert_eq!(columns(&f, "high").0, [1.0]);
-        assert!(f.encode("mid", &mut out).expect_err("refused").contains("`low`, `high`"));
+        assert!(f.encode("mid", &mut out).expect_err("refused").message().contains("`low`, `high`"));
     }
 
     #[test]

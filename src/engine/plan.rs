@@ -156,7 +156,7 @@ impl PlanBuilder {
     }
 
     fn fail(&mut self, what: String) {
-        self.error.get_or_insert(Error::Plan(what));
+        self.error.get_or_insert(Error::Internal(what));
     }
 
     /// Declares a buffer. Zero-length buffers get one element, as bindings cannot be empty.

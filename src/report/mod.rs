@@ -34,7 +34,7 @@ pub use page::page;
 pub use paths::{PathPanel, paths};
 pub use scaling::{Sweep, scaling};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::write_atomically;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ pub fn save(svg: &str, path_without_extension: impl AsRef<Path>) -> Result<()> {
     let path = path_without_extension.as_ref();
     let (svg_path, png_path) = (with_ending(path, ".svg"), with_ending(path, ".png"));
     // Drawn before anything is written: a picture that cannot be drawn leaves no file.
-    let png = png::render(svg).map_err(|what| Error::file(&png_path, what))?;
+    let png = png::render(svg).map_err(|error| error.at(&png_path))?;
     write_atomically(&svg_path, svg.as_bytes())?;
     write_atomically(&png_path, &png)
 }

@@ -17,6 +17,7 @@ mod catalog;
 mod commands;
 mod digests;
 mod embedding;
+mod errors;
 mod frames;
 mod full_disk;
 mod fuzz;

@@ -56,7 +56,9 @@ fn cells(line: &str, fields: &[Field]) -> Result<Option<Vec<String>>, String> {
     }
     let cells = values.into_iter().map(cell).collect::<Result<Vec<String>, String>>()?;
     for (field, cell) in fields.iter().zip(&cells).filter(|(_, cell)| !cell.is_empty()) {
-        field.encode(cell, &mut Vec::new()).map_err(|what| format!("`{}`: {what}", field.name))?;
+        field
+            .encode(cell, &mut Vec::new())
+            .map_err(|error| format!("`{}`: {}", field.name, error.message()))?;
     }
     Ok(Some(cells))
 }

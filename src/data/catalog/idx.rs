@@ -28,7 +28,7 @@ const MOST: usize = 1 << 31;
 pub fn read_idx(path: &Path) -> Result<Idx> {
     let mut file = open_bytes(path)?;
     let failed = |error: std::io::Error| Error::io(path, error);
-    let cut = |what: &str| Error::file(path, what);
+    let cut = |what: &str| Error::table(path, what);
     let mut word = [0; 4];
     file.read_exact(&mut word).map_err(|_| cut("not an IDX file: too short for its header"))?;
     let [0, 0, 0x08, dimensions @ 1..=4] = word else {
@@ -59,7 +59,7 @@ fn read_pair(folder: &Path, name: &str) -> Result<(Idx, Vec<u32>)> {
     let labels_path = folder.join(format!("{name}-labels-idx1-ubyte.gz"));
     let labels = read_idx(&labels_path)?;
     if images.shape.len() != 3 || labels.shape != images.shape[..1] {
-        return Err(Error::file(
+        return Err(Error::table(
             labels_path,
             format!("labels of shape {:?} for images of shape {:?}", labels.shape, images.shape),
         ));
@@ -74,7 +74,7 @@ pub(super) fn load(folder: &Path, sizes: [usize; 3], metric: Metric) -> Result<P
     let classes = labels.iter().chain(&test_labels).max().map_or(0, |&most| most as usize + 1);
     let pixels = train.shape[1] * train.shape[2];
     if test.shape[1..] != train.shape[1..] || sizes[0] + sizes[1] != labels.len() || pixels == 0 {
-        return Err(Error::file(
+        return Err(Error::table(
             folder,
             format!("images of shapes {:?} and {:?} are not what was expected", train.shape, test.shape),
         ));

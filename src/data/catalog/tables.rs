@@ -53,7 +53,7 @@ pub(super) fn connect4(folder: &Path) -> Opened {
         for (index, cell) in from.iter().enumerate() {
             let words = if index < 42 { ["blank", "o", "x"] } else { ["draw", "loss", "win"] };
             let code = cell.parse::<usize>().ok().and_then(|code| words.get(code));
-            to.push_field(code.ok_or_else(|| format!("`{cell}` is not 0, 1 or 2"))?);
+            to.push_field(code.ok_or_else(|| Error::Data(format!("`{cell}` is not 0, 1 or 2")))?);
         }
         Ok(true)
     });
@@ -75,7 +75,10 @@ pub(super) fn splice(folder: &Path) -> Opened {
     let rows = rows.mapped(header, |from, to| {
         let sequence = from[2].trim();
         if sequence.len() != POSITIONS || !sequence.is_ascii() {
-            return Err(format!("a sequence of {} letters instead of {POSITIONS}", sequence.len()));
+            return Err(Error::Data(format!(
+                "a sequence of {} letters instead of {POSITIONS}",
+                sequence.len()
+            )));
         }
         (0..POSITIONS).for_each(|i| to.push_field(&sequence[i..=i]));
         to.push_field(from[0].trim());
@@ -162,7 +165,8 @@ struct Groups<G> {
 
 fn groups<G: for<'de> Deserialize<'de>>(path: &Path) -> Result<Vec<G>> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
-    let all: Groups<G> = serde_json::from_str(&text).map_err(|error| Error::file(path, error.to_string()))?;
+    let all: Groups<G> =
+        serde_json::from_str(&text).map_err(|error| Error::table(path, error.to_string()).because(error))?;
     Ok(all.groups)
 }
 
@@ -267,7 +271,9 @@ pub(super) fn diabetes(folder: &Path) -> Opened {
                 Ok(value) if value <= 100.0 => 0,
                 Ok(value) if value < 125.0 => 1,
                 Ok(_) => 2,
-                Err(_) => return Err(format!("column `{GLUCOSE}`: `{cell}` is not a number")),
+                Err(_) => {
+                    return Err(Error::Data(format!("column `{GLUCOSE}`: `{cell}` is not a number")));
+                }
             },
         };
         to.push_field(CLASSES[class]);

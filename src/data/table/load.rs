@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::policy::Model;
 use crate::problem::{Feature, Problem};
 use std::collections::HashMap;
-use std::path::Path;
 
 /// A table that is ready to be trained on.
 #[derive(Clone, Debug)]
@@ -39,7 +38,7 @@ const NONE: u32 = u32::MAX;
 const MOST_WORDS: usize = 1000;
 
 impl Raw {
-    fn push(&mut self, cell: Option<&str>, closed: bool) -> Result<(), String> {
+    fn push(&mut self, cell: Option<&str>, closed: bool) -> Result<()> {
         match (self, cell) {
             (Raw::Numbers(cells), None) => cells.push(f32::NAN),
             (Raw::Numbers(cells), Some(cell)) => cells.push(number(cell)? as f32),
@@ -48,13 +47,15 @@ impl Raw {
                 let word = canonical(cell);
                 let index = match of.get(word) {
                     Some(&index) => index,
-                    None if closed => return Err(format!("`{word}` is none of {}", listed(words))),
+                    None if closed => {
+                        return Err(Error::Data(format!("`{word}` is none of {}", listed(words))));
+                    }
                     None if words.len() == MOST_WORDS => {
-                        return Err(format!(
+                        return Err(Error::Data(format!(
                             "`{word}` is different word number {} of this categorical column: is it an id or text? Then \
                              set ignore = true",
                             MOST_WORDS + 1
-                        ));
+                        )));
                     }
                     None => {
                         words.push(word.to_string());
@@ -91,12 +92,11 @@ struct Loaded {
 pub fn prepare(table: TableReader, schema: &Schema) -> Result<Prepared> {
     let path = table.path().to_path_buf();
     let loaded = read(table, schema)?;
-    let fail = |what: String| Error::file(&path, what);
     let splits = match &loaded.split {
         Some(splits) => splits.clone(),
         None => {
-            let sizes = split_sizes(schema, loaded.labels.len()).map_err(fail)?;
-            check_classes(schema, &loaded.labels).map_err(fail)?;
+            let sizes = split_sizes(schema, loaded.labels.len()).map_err(|error| error.at(&path))?;
+            check_classes(schema, &loaded.labels).map_err(|error| error.at(&path))?;
             stratified(&loaded.labels, schema.target.classes.len(), sizes, schema.split.seed)
         }
     };
@@ -105,13 +105,10 @@ pub fn prepare(table: TableReader, schema: &Schema) -> Result<Prepared> {
     });
     for (which, name) in [(0, "training"), (1, "validation")] {
         if rows[which].is_empty() {
-            return Err(fail(format!("the split leaves no {name} rows")));
+            return Err(Error::table(&path, format!("the split leaves no {name} rows")));
         }
     }
-    fit(schema, &loaded, rows).map_err(|error| match error {
-        Error::Data(what) | Error::Problem(what) => fail(what),
-        other => other,
-    })
+    fit(schema, &loaded, rows).map_err(|error| error.at(path))
 }
 
 fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
@@ -144,7 +141,7 @@ fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
     while table.next(&mut cells)? {
         let fail = |column: &str, what: String| {
             let (row, line) = (cells.row, cells.line);
-            Error::file(&path, format!("row {row} (line {line}), column `{column}`: {what}"))
+            Error::table(&path, format!("row {row} (line {line}), column `{column}`: {what}"))
         };
         let word = canonical(&cells.cells[target]);
         if schema.target.drop.iter().any(|drop| canonical(drop) == word) {
@@ -169,7 +166,7 @@ fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
                 !column.missing_above.is_some_and(|most| number(cell).is_ok_and(|value| value > most))
             });
             let closed = column.values.is_some();
-            raw.push(cell, closed).map_err(|what| fail(&column.name, what))?;
+            raw.push(cell, closed).map_err(|error| fail(&column.name, error.message()))?;
         }
         if let (Some(splits), Some(fold)) = (&mut loaded.split, fold) {
             let word = cells.cells[fold].trim().to_lowercase();
@@ -182,13 +179,13 @@ fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
         }
     }
     if loaded.labels.is_empty() {
-        return Err(Error::file(&path, "there are no rows"));
+        return Err(Error::table(&path, "there are no rows"));
     }
     Ok(loaded)
 }
 
 /// The sizes of the splits, of so many rows.
-fn split_sizes(schema: &Schema, rows: usize) -> Result<[usize; 3], String> {
+fn split_sizes(schema: &Schema, rows: usize) -> Result<[usize; 3]> {
     let split = &schema.split;
     let sizes = [split.train, split.validation, split.test];
     if sizes.iter().all(|&size| size <= 1.0) {
@@ -198,29 +195,29 @@ fn split_sizes(schema: &Schema, rows: usize) -> Result<[usize; 3], String> {
     }
     let sizes = sizes.map(|size| size as usize);
     if sizes.iter().sum::<usize>() != rows {
-        return Err(format!(
+        return Err(Error::Data(format!(
             "[split] asks for {} + {} + {} rows, but there are {rows}",
             sizes[0], sizes[1], sizes[2]
-        ));
+        )));
     }
     Ok(sizes)
 }
 
-fn check_classes(schema: &Schema, labels: &[u32]) -> Result<(), String> {
+fn check_classes(schema: &Schema, labels: &[u32]) -> Result<()> {
     let mut counts = vec![0usize; schema.target.classes.len()];
     labels.iter().for_each(|&label| counts[label as usize] += 1);
     match counts.iter().position(|&count| count < 3) {
         None => Ok(()),
-        Some(class) => Err(format!(
+        Some(class) => Err(Error::Data(format!(
             "class `{}` has {} row(s), but each of training, validation and test needs one: leave it out (`drop`), \
              merge it with another, or give a split column",
             schema.target.classes[class], counts[class]
-        )),
+        ))),
     }
 }
 
 fn fit(schema: &Schema, loaded: &Loaded, rows: [Vec<u32>; 3]) -> Result<Prepared> {
-    let groups = schema.groups().map_err(Error::Problem)?;
+    let groups = schema.groups()?;
     let train = &rows[0];
     let mut normalization = Normalization { mean: Vec::new(), scale: Vec::new() };
     let mut fit_group = |columns: &[usize]| -> Result<Vec<(usize, Field)>> {
@@ -427,7 +424,7 @@ fn class_weights(schema: &Schema, labels: &[u32], train: &[u32]) -> Vec<f64> {
 pub fn read_rows(mut table: TableReader, model: &Model) -> Result<Split> {
     let path = table.path().to_path_buf();
     let Some(encoding) = model.encoding() else {
-        return Err(Error::file(
+        return Err(Error::table(
             &path,
             "the model was not trained on a table with a header: it knows no columns",
         ));
@@ -440,10 +437,7 @@ pub fn read_rows(mut table: TableReader, model: &Model) -> Result<Split> {
     let mut cells = Cells::default();
     while table.next(&mut cells)? {
         let fail = |column: &str, what: String| {
-            Error::file(
-                Path::new(&path),
-                format!("row {} (line {}), column `{column}`: {what}", cells.row, cells.line),
-            )
+            Error::table(&path, format!("row {} (line {}), column `{column}`: {what}", cells.row, cells.line))
         };
         let word = canonical(&cells.cells[target]);
         let Some(label) = classes.iter().position(|class| *class == word) else {
@@ -453,10 +447,10 @@ pub fn read_rows(mut table: TableReader, model: &Model) -> Result<Split> {
         split.y.push(label as u32);
         encoding
             .encode_row(at.iter().map(|&at| &cells.cells[at]), &mut split)
-            .map_err(|(index, what)| fail(names[index], what))?;
+            .map_err(|(index, error)| fail(names[index], error.message()))?;
     }
     if split.y.is_empty() {
-        return Err(Error::file(&path, "there are no rows"));
+        return Err(Error::table(&path, "there are no rows"));
     }
     Ok(split)
 }

@@ -33,13 +33,13 @@ pub fn read_prices(mut list: TableReader, found: &Profile) -> Result<Vec<Option<
     let mut cells = Cells::default();
     while list.next(&mut cells)? {
         let fail =
-            |what: String| Error::file(&path, format!("row {} (line {}): {what}", cells.row, cells.line));
+            |what: String| Error::table(&path, format!("row {} (line {}): {what}", cells.row, cells.line));
         let name = cells.cells[name_at].trim();
         let Some(at) = found.columns.iter().position(|column| column.name == name) else {
             return Err(fail(format!("the table has no column `{name}` that could be asked for")));
         };
-        let cost =
-            number(&cells.cells[cost_at]).map_err(|what| fail(format!("the cost of `{name}`: {what}")))?;
+        let cost = number(&cells.cells[cost_at])
+            .map_err(|error| fail(format!("the cost of `{name}`: {}", error.message())))?;
         if cost < 0.0 {
             return Err(fail(format!("the cost of `{name}` is {cost}, but a cost is zero or more")));
         }

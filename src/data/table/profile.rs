@@ -139,7 +139,6 @@ impl Counts {
 pub fn profile(mut table: TableReader, target: &str) -> Result<Profile> {
     let at = table.column(target)?;
     let path = table.path().to_path_buf();
-    let fail = |what: String| Error::file(&path, what);
     let header = table.header().to_vec();
     let missing = missing_words();
     let mut counts: Vec<Counts> = header.iter().map(|_| Counts::default()).collect();
@@ -168,9 +167,9 @@ pub fn profile(mut table: TableReader, target: &str) -> Result<Profile> {
         }
     }
     if rows == 0 {
-        return Err(fail("there are no rows below the header".into()));
+        return Err(Error::table(&path, "there are no rows below the header"));
     }
-    let classes = classes(target, &counts[at]).map_err(fail)?;
+    let classes = classes(target, &counts[at]).map_err(|error| error.at(path))?;
     let columns = (0..header.len()).filter(|&column| column != at).map(|column| {
         guess(&header[column], &counts[column], rows, |doubts| {
             let pairs: Vec<(&str, &str)> = sample
@@ -185,11 +184,12 @@ pub fn profile(mut table: TableReader, target: &str) -> Result<Profile> {
     Ok(Profile { rows, classes, unlabelled: counts[at].missing, columns: columns.collect() })
 }
 
-fn classes(target: &str, counts: &Counts) -> Result<Vec<(String, u64)>, String> {
+fn classes(target: &str, counts: &Counts) -> Result<Vec<(String, u64)>> {
+    let fail = |what: String| Err(Error::Data(what));
     if counts.too_many || counts.words.len() > MOST_CLASSES {
         let many =
             if counts.too_many { format!("more than {MOST_WORDS}") } else { counts.words.len().to_string() };
-        return Err(format!(
+        return fail(format!(
             "the target `{target}` has {many} different values; at most {MOST_CLASSES} classes can be predicted: is it \
              a number or an id? A number can be cut into ranges first"
         ));
@@ -197,9 +197,9 @@ fn classes(target: &str, counts: &Counts) -> Result<Vec<(String, u64)>, String> 
     let mut classes: Vec<(String, u64)> = counts.words.iter().map(|(w, c)| (w.clone(), *c)).collect();
     classes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     match &classes[..] {
-        [] => Err(format!("the target `{target}` has no value in any row")),
+        [] => fail(format!("the target `{target}` has no value in any row")),
         [(only, _)] => {
-            Err(format!("the target `{target}` is `{only}` in every row: there is nothing to predict"))
+            fail(format!("the target `{target}` is `{only}` in every row: there is nothing to predict"))
         }
         _ => Ok(classes),
     }

@@ -95,13 +95,13 @@ impl TableReader {
         let mut beginning = Vec::new();
         bytes.by_ref().take(BEGINNING as u64).read_to_end(&mut beginning).map_err(failed)?;
         if beginning.is_empty() {
-            return Err(Error::file(path, "the file is empty: a table has a header and at least one row"));
+            return Err(Error::table(path, "the file is empty: a table has a header and at least one row"));
         }
         if beginning.starts_with(&[0xff, 0xfe]) || beginning.starts_with(&[0xfe, 0xff]) {
-            return Err(Error::file(path, "this is UTF-16 text: save the table as UTF-8"));
+            return Err(Error::table(path, "this is UTF-16 text: save the table as UTF-8"));
         }
         if beginning.contains(&0) {
-            return Err(Error::file(path, "there is a zero byte in it: this is no text, let alone a table"));
+            return Err(Error::table(path, "there is a zero byte in it: this is no text, let alone a table"));
         }
         let bom = if beginning.starts_with(&[0xef, 0xbb, 0xbf]) { 3 } else { 0 };
         beginning.drain(..bom);
@@ -117,7 +117,7 @@ impl TableReader {
             None => {
                 let mut record = csv::ByteRecord::new();
                 if !csv.read_byte_record(&mut record).map_err(|error| bad(path, error))? {
-                    return Err(Error::file(path, "there are only empty lines: a table has a header"));
+                    return Err(Error::table(path, "there are only empty lines: a table has a header"));
                 }
                 header(path, &record)?
             }
@@ -142,7 +142,7 @@ impl TableReader {
                 } else {
                     "; is there a delimiter in a cell without quotes around it?"
                 };
-                return Err(Error::file(
+                return Err(Error::table(
                     &whose,
                     format!(
                         "row {row} (line {line}) has {} cells, but the header has {width}{hint}",
@@ -154,14 +154,12 @@ impl TableReader {
             to.line = line;
             to.cells.clear();
             for (index, cell) in raw.iter().enumerate() {
-                let text = std::str::from_utf8(cell).map_err(|_| {
-                    Error::file(
-                        &whose,
-                        format!(
-                            "row {row} (line {line}), column `{}`: not UTF-8 text; save the table as UTF-8",
-                            names[index]
-                        ),
-                    )
+                let text = std::str::from_utf8(cell).map_err(|error| {
+                    let what = format!(
+                        "row {row} (line {line}), column `{}`: not UTF-8 text; save the table as UTF-8",
+                        names[index]
+                    );
+                    Error::table(&whose, what).because(error)
                 })?;
                 to.cells.push_field(text);
             }
@@ -171,11 +169,11 @@ impl TableReader {
     }
 
     /// The same table through a change: a new header, and for each row its new cells, or `false` to leave
-    /// it out.
+    /// it out. What is wrong with a row is told with its place.
     pub fn mapped(
         self,
         header: Vec<String>,
-        mut change: impl FnMut(&csv::StringRecord, &mut csv::StringRecord) -> Result<bool, String> + 'static,
+        mut change: impl FnMut(&csv::StringRecord, &mut csv::StringRecord) -> Result<bool> + 'static,
     ) -> Self {
         let Self { path, mut rows, .. } = self;
         let whose = path.clone();
@@ -185,8 +183,9 @@ impl TableReader {
                 return Ok(false);
             }
             to.cells.clear();
-            let kept = change(&from.cells, &mut to.cells).map_err(|what| {
-                Error::file(&whose, format!("row {} (line {}): {what}", from.row, from.line))
+            let kept = change(&from.cells, &mut to.cells).map_err(|error| {
+                let (row, line) = (from.row, from.line);
+                Error::table(&whose, format!("row {row} (line {line}): {}", error.message()))
             })?;
             if kept {
                 (to.row, to.line) = (from.row, from.line);
@@ -227,7 +226,7 @@ impl TableReader {
     /// There is none; the error says which there are.
     pub fn column(&self, name: &str) -> Result<usize> {
         self.header.iter().position(|column| column == name).ok_or_else(|| {
-            Error::file(
+            Error::table(
                 &self.path,
                 format!(
                     "there is no column `{name}`; there are {}",
@@ -247,9 +246,10 @@ impl TableReader {
 }
 
 fn bad(path: &Path, error: csv::Error) -> Error {
+    let what = error.to_string();
     match error.into_kind() {
         csv::ErrorKind::Io(error) => Error::io(path, error),
-        other => Error::file(path, format!("{other:?}")),
+        _ => Error::table(path, what),
     }
 }
 
@@ -257,20 +257,20 @@ fn header(path: &Path, record: &csv::ByteRecord) -> Result<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     for (index, name) in record.iter().enumerate() {
         let Ok(name) = std::str::from_utf8(name) else {
-            return Err(Error::file(
+            return Err(Error::table(
                 path,
                 format!("header, column {}: not UTF-8 text; save the table as UTF-8", index + 1),
             ));
         };
         let name = name.trim();
         if name.is_empty() {
-            return Err(Error::file(
+            return Err(Error::table(
                 path,
                 format!("header, column {}: the name is empty; every column needs one", index + 1),
             ));
         }
         if let Some(first) = names.iter().position(|other| other == name) {
-            return Err(Error::file(
+            return Err(Error::table(
                 path,
                 format!("header: columns {} and {} are both named `{name}`", first + 1, index + 1),
             ));

@@ -2,7 +2,7 @@
 //! `docs/problem-toml.md` explains it key by key.
 
 use crate::data::encoding::Metric;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -229,15 +229,17 @@ impl Schema {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, error))?;
-        Self::parse(&text).map_err(|what| Error::file(path, what))
+        Self::parse(&text).map_err(|error| error.at(path))
     }
 
     /// Reads and checks the text of a `problem.toml`.
     ///
     /// # Errors
-    /// What is wrong, in words.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let schema: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_string())?;
+    /// What is wrong.
+    pub fn parse(text: &str) -> Result<Self> {
+        let schema: Self = toml::from_str(text).map_err(|error| {
+            Error::content(ErrorKind::Problem, error.to_string().trim_end()).because(error)
+        })?;
         schema.check()?;
         Ok(schema)
     }
@@ -250,19 +252,19 @@ impl Schema {
     /// Checks what can be checked without the table.
     ///
     /// # Errors
-    /// What is wrong, in words.
-    pub fn check(&self) -> Result<(), String> {
+    /// What is wrong.
+    pub fn check(&self) -> Result<()> {
         self.check_target()?;
         self.check_split()?;
         let [low, high] = self.preprocessing.winsorize;
         if !(0.0 <= low && low < high && high <= 1.0) {
-            return Err(format!(
+            return fail(format!(
                 "[preprocessing] winsorize is [{low}, {high}], but it must be two quantiles, 0 ≤ low < high ≤ 1"
             ));
         }
         for (index, column) in self.features.iter().enumerate() {
             if let Some(other) = self.features[..index].iter().position(|c| c.name == column.name) {
-                return Err(format!(
+                return fail(format!(
                     "features {} and {} are both named `{}`",
                     other + 1,
                     index + 1,
@@ -273,37 +275,37 @@ impl Schema {
         }
         let groups = self.groups()?;
         if groups.is_empty() {
-            return Err("no feature can be asked for: all are known or ignored, or there is none".into());
+            return fail("no feature can be asked for: all are known or ignored, or there is none".into());
         }
         Ok(())
     }
 
-    fn check_target(&self) -> Result<(), String> {
+    fn check_target(&self) -> Result<()> {
         let Target { column, classes, weights, .. } = &self.target;
         if self.features.iter().any(|feature| feature.name == *column && !feature.ignore) {
-            return Err(format!("`{column}` is the target, so it cannot be a feature as well"));
+            return fail(format!("`{column}` is the target, so it cannot be a feature as well"));
         }
         if classes.len() < 2 {
-            return Err(format!(
+            return fail(format!(
                 "[target] there is {} class; at least two are needed to have anything to predict",
                 classes.len()
             ));
         }
         if classes.len() > MOST_CLASSES {
-            return Err(format!(
+            return fail(format!(
                 "[target] there are {} classes; at most {MOST_CLASSES} can be: is `{column}` a number or an id?",
                 classes.len()
             ));
         }
         if let Some(twice) = classes.iter().enumerate().find(|(i, c)| classes[..*i].contains(c)) {
-            return Err(format!("[target] the class `{}` is there twice", twice.1));
+            return fail(format!("[target] the class `{}` is there twice", twice.1));
         }
         if let Weights::Each(weights) = weights {
             if weights.len() != classes.len() {
-                return Err(format!("[target] {} weights for {} classes", weights.len(), classes.len()));
+                return fail(format!("[target] {} weights for {} classes", weights.len(), classes.len()));
             }
             if let Some(class) = weights.iter().position(|w| !w.is_finite() || *w <= 0.0) {
-                return Err(format!(
+                return fail(format!(
                     "[target] the weight of class `{}` is {}, but it must be a number above 0",
                     classes[class], weights[class]
                 ));
@@ -312,22 +314,22 @@ impl Schema {
         Ok(())
     }
 
-    fn check_split(&self) -> Result<(), String> {
+    fn check_split(&self) -> Result<()> {
         let Split { train, validation, test, .. } = &self.split;
         let sizes = [*train, *validation, *test];
         let bad = sizes.iter().any(|size| !size.is_finite() || *size < 0.0);
         let shares = sizes.iter().all(|size| *size <= 1.0);
         if bad || *train == 0.0 || *validation == 0.0 {
-            return Err(format!(
+            return fail(format!(
                 "[split] train {train}, validation {validation}, test {test}: each must be a share or a number of \
                  rows, and training and validation need some"
             ));
         }
         if shares && (sizes.iter().sum::<f64>() - 1.0).abs() > 1e-6 {
-            return Err(format!("[split] the shares {train} + {validation} + {test} do not add up to 1"));
+            return fail(format!("[split] the shares {train} + {validation} + {test} do not add up to 1"));
         }
         if !shares && sizes.iter().any(|size| size.fract() != 0.0) {
-            return Err(format!(
+            return fail(format!(
                 "[split] train {train}, validation {validation}, test {test}: either all are shares that add up \
                  to 1, or all are numbers of rows"
             ));
@@ -335,34 +337,34 @@ impl Schema {
         Ok(())
     }
 
-    fn check_column(&self, column: &Column) -> Result<(), String> {
+    fn check_column(&self, column: &Column) -> Result<()> {
         let name = &column.name;
         if name.trim() != name || name.is_empty() {
-            return Err(format!("feature `{name}`: a name is not empty and has no spaces around it"));
+            return fail(format!("feature `{name}`: a name is not empty and has no spaces around it"));
         }
         if let Some(cost) = column.cost
             && !(cost.is_finite() && cost >= 0.0)
         {
-            return Err(format!(
+            return fail(format!(
                 "feature `{name}`: its cost is {cost}, but a cost is a finite number, zero or more"
             ));
         }
         if column.missing_above.is_some_and(|most| !most.is_finite()) {
-            return Err(format!("feature `{name}`: missing_above must be a finite number"));
+            return fail(format!("feature `{name}`: missing_above must be a finite number"));
         }
         let values = column.values.as_deref().unwrap_or_default();
         if let Some((_, twice)) = values.iter().enumerate().find(|(i, v)| values[..*i].contains(v)) {
-            return Err(format!("feature `{name}`: the value `{twice}` is there twice"));
+            return fail(format!("feature `{name}`: the value `{twice}` is there twice"));
         }
         match column.kind {
             Kind::Numeric if column.values.is_some() => {
-                Err(format!("feature `{name}` is numeric: it has no list of values"))
+                fail(format!("feature `{name}` is numeric: it has no list of values"))
             }
             Kind::Binary if values.len() != 2 && !column.ignore => {
-                Err(format!("feature `{name}` is binary: it needs values = [\"first\", \"second\"]"))
+                fail(format!("feature `{name}` is binary: it needs values = [\"first\", \"second\"]"))
             }
             Kind::Ordinal if values.len() < 2 && !column.ignore => {
-                Err(format!("feature `{name}` is ordinal: it needs values = [\"lowest\", …, \"highest\"]"))
+                fail(format!("feature `{name}` is ordinal: it needs values = [\"lowest\", …, \"highest\"]"))
             }
             _ => Ok(()),
         }
@@ -372,13 +374,13 @@ impl Schema {
     ///
     /// # Errors
     /// A group without a cost or with two, or one that is known in part.
-    pub fn groups(&self) -> Result<Vec<Group>, String> {
+    pub fn groups(&self) -> Result<Vec<Group>> {
         let mut groups: Vec<(Group, Option<f64>)> = Vec::new();
         for (index, column) in self.features.iter().enumerate().filter(|(_, c)| !c.ignore) {
             let name = column.group();
             let others = self.features.iter().filter(|c| !c.ignore && c.group() == name);
             if let Some(other) = others.clone().find(|other| other.known != column.known) {
-                return Err(format!(
+                return fail(format!(
                     "group `{name}`: `{}` and `{}` are asked for together, so either both are known or none",
                     column.name, other.name
                 ));
@@ -394,7 +396,7 @@ impl Schema {
             match (column.cost, *stated) {
                 (Some(cost), Some(before)) if cost != before => {
                     let first = &self.features[group.columns[0]].name;
-                    return Err(format!(
+                    return fail(format!(
                         "group `{name}` has two costs, {before} (`{first}`) and {cost} (`{}`): its columns are asked \
                          for together, so there is one",
                         column.name
@@ -409,7 +411,7 @@ impl Schema {
             .into_iter()
             .map(|(group, cost)| match cost {
                 Some(cost) => Ok(Group { cost, ..group }),
-                None => Err(format!("feature `{}` has no cost: write one, such as cost = 1.0", group.name)),
+                None => fail(format!("feature `{}` has no cost: write one, such as cost = 1.0", group.name)),
             })
             .collect()
     }
@@ -420,6 +422,10 @@ impl Schema {
     }
 }
 
+fn fail<T>(what: String) -> Result<T> {
+    Err(Error::Problem(what))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -427,7 +433,7 @@ mod tests {
     const HEAD: &str = "[table]\npath = \"t.csv\"\n[target]\ncolumn = \"y\"\nclasses = [\"a\", \"b\"]\n";
 
     fn refused(text: &str) -> String {
-        Schema::parse(&format!("{HEAD}{text}")).expect_err("should have been refused")
+        Schema::parse(&format!("{HEAD}{text}")).expect_err("should have been refused").message()
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Gpu {
                 ..Default::default()
             })
             .await
-            .map_err(|error| Error::Gpu(format!("{}: {error}", adapter.get_info().name)))?;
+            .map_err(|source| Error::NoDevice { adapter: adapter.get_info().name, source })?;
         let cache = PipelineCache::open(&device);
         Ok(Self { cache, ..Self::on(device, queue) })
     }
@@ -148,8 +148,9 @@ impl Gpu {
         let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let made = create();
         let errors = [ready(validation.pop()), ready(internal.pop()), ready(memory.pop())];
-        match errors.into_iter().flatten().flatten().next() {
-            Some(error) => Err(Error::Gpu(format!("{what}: {error}"))),
+        // What there was no memory for is invalid from then on: of several errors, the last one here is the cause.
+        match errors.into_iter().flatten().flatten().next_back() {
+            Some(error) => Err(Error::gpu(what, error)),
             None => Ok(made),
         }
     }

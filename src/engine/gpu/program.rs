@@ -38,7 +38,7 @@ pub(crate) fn check_grid(call: &Call) -> Result<()> {
     for device in [Target::Gpu, Target::Software] {
         let grid = call.kernel.grid(device, call.grid);
         if grid.iter().any(|&n| n > MAX_GRID) {
-            return Err(Error::Plan(format!("{}: a grid of {grid:?} workgroups", call.kernel.name)));
+            return Err(Error::Internal(format!("{}: a grid of {grid:?} workgroups", call.kernel.name)));
         }
     }
     Ok(())
@@ -66,7 +66,7 @@ impl GpuProgram {
     /// A buffer larger than the device's limits, too little memory, or a kernel the device refuses.
     pub fn new(gpu: Arc<Gpu>, plan: Plan) -> Result<Self> {
         if plan.lanes() != 1 {
-            return Err(Error::Plan(format!("{} lanes, but a GPU plan has one", plan.lanes())));
+            return Err(Error::Internal(format!("{} lanes, but a GPU plan has one", plan.lanes())));
         }
         if gpu.is_lost(&gpu.probe()) {
             return Err(Error::DeviceLost("nothing can be made on it any more".into()));

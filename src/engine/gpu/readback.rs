@@ -50,8 +50,11 @@ impl Readback {
         match self.state.load(Ordering::Acquire) {
             PENDING => Ok(None),
             READY => {
-                let view =
-                    self.staging.get_mapped_range(..).map_err(|error| Error::Gpu(error.to_string()))?;
+                let refused = |error: wgpu::MapRangeError| Error::Validation {
+                    what: "a readback".into(),
+                    source: error.into(),
+                };
+                let view = self.staging.get_mapped_range(..).map_err(refused)?;
                 Ok(Some(view.to_vec()))
             }
             _ => Err(Error::DeviceLost("a readback could not be mapped".into())),

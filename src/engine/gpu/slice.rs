@@ -261,7 +261,9 @@ impl Slices {
         let view = match slice.staging.get_mapped_range(..) {
             Ok(view) => view,
             Err(_) if self.is_lost() => return Ok(Fate::DeviceLost),
-            Err(error) => return Err(Error::Gpu(error.to_string())),
+            Err(error) => {
+                return Err(Error::Validation { what: "a slice's readback".into(), source: error.into() });
+            }
         };
         let bytes = view.to_vec();
         drop(view);

@@ -105,7 +105,7 @@ impl Reader {
     fn open(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
         let bad = |error: safetensors::SafeTensorError| {
-            Error::file(path, format!("not a safetensors file, or cut off: {error}"))
+            Error::file(path, format!("not a safetensors file, or cut off: {error}")).because(error)
         };
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(bad)?;
         let mut reader = Self {
@@ -550,7 +550,7 @@ impl Outcome {
     /// The file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let bad = |error: safetensors::SafeTensorError| Error::file(path, error.to_string());
+        let bad = |error: safetensors::SafeTensorError| Error::file(path, error.to_string()).because(error);
         let dtype = if self.is_f64 { Dtype::F64 } else { Dtype::F32 };
         let mut buffers: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = self
             .tensors()
