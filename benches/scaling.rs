@@ -69,7 +69,7 @@ const MEASURES: [&str; 2] = ["milliseconds a step", "MiB"];
 
 fn main() -> Outcome<()> {
     let arguments = Arguments::parse();
-    let engine = if arguments.gpu { Engine::gpu()? } else { Engine::cpu() };
+    let engine = if arguments.gpu { Engine::gpu_blocking()? } else { Engine::cpu() };
     println!(
         "{engine}; otherwise d {}, k {}, h {}, B {}, n {}",
         BASE.d, BASE.k, BASE.hidden, BASE.batch, BASE.rows

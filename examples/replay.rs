@@ -41,7 +41,7 @@ fn run(args: &Args) -> querent::Result<()> {
     let engine = match (args.engine, args.precision) {
         (Which::Cpu, Precision::F32) => Engine::cpu(),
         (Which::Cpu, Precision::F64) => Engine::cpu_f64(),
-        (Which::Gpu, Precision::F32) => Engine::gpu()?,
+        (Which::Gpu, Precision::F32) => Engine::gpu_blocking()?,
         (Which::Gpu, Precision::F64) => {
             return Err(querent::Error::Config("f64 is for the CPU engine: WGSL has no f64".into()));
         }

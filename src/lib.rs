@@ -9,7 +9,7 @@
 //! use querent::{Engine, Step, data::synthetic, nmppg::{Config, Trainer}};
 //!
 //! # fn main() -> querent::Result<()> {
-//! let engine = Engine::cpu(); // or Engine::auto()?, Engine::gpu()?, Engine::on(device, queue)
+//! let engine = Engine::cpu(); // or Engine::auto_blocking()?, Engine::gpu_blocking()?, Engine::on(device, queue)
 //! let data = synthetic::syn1(0, [2_000, 500, 500])?.standardized();
 //! // So short a run learns nothing yet: it only shows the way.
 //! let config = Config { warm_up_epochs: 1, stage_epochs: 1, epoch_steps: 1, ..Config::new(0.02) };

@@ -26,7 +26,7 @@ pub fn engines(asked: &[EngineName]) -> Outcome<Vec<(&'static str, Engine)>> {
     if asked.is_empty() || asked.contains(&EngineName::Cpu) {
         engines.push(("cpu", Engine::cpu()));
     }
-    match Engine::gpu() {
+    match Engine::gpu_blocking() {
         Ok(engine) if asked.is_empty() || asked.contains(&EngineName::Gpu) => engines.push(("gpu", engine)),
         Err(error) if asked.contains(&EngineName::Gpu) => return Err(error.into()),
         _ => {}

@@ -98,9 +98,9 @@ pub struct Outcome {
 impl Flags {
     pub fn engine(&self) -> Result<Engine> {
         match self.engine {
-            Which_::Auto => Engine::auto(),
+            Which_::Auto => Engine::auto_blocking(),
             Which_::Cpu => Ok(Engine::cpu()),
-            Which_::Gpu => Engine::gpu(),
+            Which_::Gpu => Engine::gpu_blocking(),
         }
     }
 

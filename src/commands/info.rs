@@ -97,7 +97,7 @@ fn type_name(device_type: wgpu::DeviceType) -> &'static str {
 
 /// What `Engine::auto` takes, and why.
 fn show_engine(found: &[Adapter], out: &mut impl Write) -> Result<(), Failure> {
-    let engine = Engine::auto()?;
+    let engine = Engine::auto_blocking()?;
     writeln!(out, "Engine\n  auto takes: {engine}")?;
     // Where it took none, the reason is heard by asking again.
     let reason = |hardware_only| match pollster::block_on(Gpu::open(hardware_only)) {
@@ -193,7 +193,7 @@ fn show_rates(found: &[Adapter], out: &mut impl Write) -> Result<(), Failure> {
     let mut complaints = Vec::new();
     let software = found.first().is_some_and(|adapter| !adapter.is_hardware());
     let cpu = measured(Ok(Engine::cpu()));
-    let gpu = found.first().map(|_| measured(Engine::gpu()));
+    let gpu = found.first().map(|_| measured(Engine::gpu_blocking()));
     for (result, note) in [(Some(cpu), ""), (gpu, if software { ", a software driver" } else { "" })] {
         match result {
             Some(Ok((engine, rate))) => rows.push(vec![format!("{engine}{note}"), format!("{rate:.0}")]),

@@ -78,9 +78,9 @@ impl EngineName {
     /// There is none of that kind.
     pub fn open(self) -> querent::Result<Engine> {
         match self {
-            Self::Auto => Engine::auto(),
+            Self::Auto => Engine::auto_blocking(),
             Self::Cpu => Ok(Engine::cpu()),
-            Self::Gpu => Engine::gpu(),
+            Self::Gpu => Engine::gpu_blocking(),
         }
     }
 }

@@ -34,16 +34,7 @@ impl Engine {
     ///
     /// # Errors
     /// None at present: the CPU engine is always there.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn auto() -> Result<Self> {
-        pollster::block_on(Self::auto_async())
-    }
-
-    /// [`Engine::auto`] for those who cannot wait, such as browsers.
-    ///
-    /// # Errors
-    /// None at present: the CPU engine is always there.
-    pub async fn auto_async() -> Result<Self> {
+    pub async fn auto() -> Result<Self> {
         let engine = match Gpu::open(true).await {
             Ok(gpu) => Self { kind: Kind::Gpu(gpu.shared()) },
             Err(error) => {
@@ -55,21 +46,30 @@ impl Engine {
         Ok(engine)
     }
 
+    /// [`Engine::auto`] for those who can wait: a browser cannot.
+    ///
+    /// # Errors
+    /// None at present: the CPU engine is always there.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn auto_blocking() -> Result<Self> {
+        pollster::block_on(Self::auto())
+    }
+
     /// The best adapter, software drivers included.
     ///
     /// # Errors
     /// There is none, or it cannot be opened.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn gpu() -> Result<Self> {
-        pollster::block_on(Self::gpu_async())
+    pub async fn gpu() -> Result<Self> {
+        Ok(Self { kind: Kind::Gpu(Gpu::open(false).await?.shared()) })
     }
 
-    /// [`Engine::gpu`] for those who cannot wait, such as browsers.
+    /// [`Engine::gpu`] for those who can wait: a browser cannot.
     ///
     /// # Errors
     /// There is none, or it cannot be opened.
-    pub async fn gpu_async() -> Result<Self> {
-        Ok(Self { kind: Kind::Gpu(Gpu::open(false).await?.shared()) })
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn gpu_blocking() -> Result<Self> {
+        pollster::block_on(Self::gpu())
     }
 
     /// The host's device.

@@ -164,7 +164,7 @@ fn without_an_adapter() {
     if std::env::var("VK_DRIVER_FILES").as_deref() != Ok("/nonexistent") {
         return;
     }
-    let error = Engine::gpu().expect_err("there is no driver");
+    let error = Engine::gpu_blocking().expect_err("there is no driver");
     says(&error, ErrorKind::NoAdapter, "The CPU engine needs none");
-    assert!(Engine::auto().is_ok_and(|engine| engine.device().is_none()));
+    assert!(Engine::auto_blocking().is_ok_and(|engine| engine.device().is_none()));
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The GPU engine, or `None` where there is no adapter and none is required. With
 /// `QUERENT_GPU=require` a missing adapter is a failure.
 pub fn gpu() -> Option<Engine> {
-    match Engine::gpu() {
+    match Engine::gpu_blocking() {
         Ok(engine) => Some(engine),
         Err(error) if std::env::var("QUERENT_GPU").is_ok_and(|value| value == "require") => {
             panic!("QUERENT_GPU=require, but: {error}")
