@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::policy::history::{Epoch, Evaluation, Means};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use std::time::Instant;
+use web_time::Instant;
 
 /// Points of the training curve in an epoch, at most.
 const POINTS: usize = 16;

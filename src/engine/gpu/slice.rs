@@ -9,7 +9,7 @@ use super::program::GpuProgram;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use web_time::Instant;
 
 /// Bytes of a slice's way to the host, at most.
 pub(crate) const RETURN: u64 = 4096;
