@@ -11,7 +11,9 @@ use std::path::Path;
 /// What the system reports, with the path.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
+    // A browser has no processes: asking for the number would panic. It has no files either, as it says itself below.
+    let process = if cfg!(target_arch = "wasm32") { 0 } else { std::process::id() };
+    name.push(format!(".{process}.tmp"));
     let temporary = path.with_file_name(name);
     let written = std::fs::File::create(&temporary)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
