@@ -38,4 +38,5 @@ mod selection;
 mod session;
 mod shaders;
 mod steps;
+mod threads;
 mod trainer;
