@@ -37,6 +37,20 @@
 //! `examples/embed_min.rs`:
 //!
 #![doc = concat!("```no_run\n", include_str!("../examples/embed_min.rs"), "```")]
+//!
+//! # Features
+//!
+//! An application takes the library with `default-features = false` and adds what it needs.
+//!
+//! | feature | in the default set | what it adds |
+//! |---|---|---|
+//! | `table` | yes, through `cli` | tables from files, `problem.toml` and the catalog: `data::table`, `data::catalog` |
+//! | `report` | yes | pictures of runs as SVG and PNG: `report` |
+//! | `cli` | yes | the `querent` command; nothing in the library |
+//!
+//! # Errors
+//!
+//! Whatever goes wrong is an [`Error`]; [`Error::kind`] is there to be matched on.
 #![deny(missing_docs)]
 
 pub mod baseline;

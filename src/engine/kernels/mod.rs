@@ -1,4 +1,4 @@
-//! What plans are made of. A kernel is one WGSL file in `shaders/` and one [`kernel!`] entry beside its twin, the
+//! What plans are made of. A kernel is one WGSL file in `shaders/` and one `kernel!` entry beside its twin, the
 //! same computation in Rust: parameters, bindings, grid, work and twin stand in one place, and the shader's header is
 //! written from it. General kernels are here, a file a family; a method's own are in its folder.
 
