@@ -95,7 +95,7 @@ impl Network {
         let (mut policy, predictor) = (weights(shape.d + 1, 0), weights(shape.classes, 1));
         policy[2].bias[shape.d] = -1e6;
         let normalization = Normalization::identity(shape.columns);
-        let model = Model::new(
+        let model = querent::nmppg::model(
             shape.problem()?,
             normalization,
             shape.config(128),

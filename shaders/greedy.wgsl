@@ -1,5 +1,5 @@
-// One step of the greedy policy: the largest logit of what is not yet
-// acquired; if it is the stop (path = d) the instance acquires nothing more.
+// One step of the greedy policy: the largest logit of what is not yet acquired; if it is the stop (path = d), which is
+// the last logit where there is one, the instance acquires nothing more.
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -17,7 +17,7 @@ fn main(
         stopped = path[(p.step - 1u) * p.rows + row] == p.features;
     }
     var top = Best(0.0, NOBODY);
-    for (var i = lane; i <= p.features; i += WIDTH) {
+    for (var i = lane; i < p.features + p.stop; i += WIDTH) {
         if (i < p.features) {
             if (p.step == 0u) {
                 acquired_at[row * p.features + i] = NEVER;

@@ -61,10 +61,10 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     };
     let labels = &data.splits()[part as usize].y;
     let outcomes = evaluate::outcomes(&model, &data, part, args.budget)?;
-    let summary = outcomes.traces.summary(model.problem(), labels, model.config().alpha);
+    let summary = outcomes.traces.summary(model.problem(), labels, model.alpha());
     // The same without a question: what the model believes of everybody at first.
     let nothing = evaluate::outcomes(&model, &data, part, 0.0)?;
-    let nothing = nothing.traces.summary(model.problem(), labels, model.config().alpha);
+    let nothing = nothing.traces.summary(model.problem(), labels, model.alpha());
     if args.json {
         let mut value = serde_json::json!({ "rows": what, "nothing_asked": nothing });
         if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(&summary) {
@@ -99,7 +99,7 @@ fn trained_beside(model: &Model, args: &Args, talk: Talk) -> Result<Dataset, Fai
     let before = run.data_dir.as_ref().map(PathBuf::from).filter(|dir| dir.join(&run.problem).is_dir());
     let said = args.data_dir.clone().or_else(catalog::data_dir_set).or(before);
     let source = Source::find(&run.problem, said.as_deref())?;
-    let data = source.load(model.config().seed, talk)?.data;
+    let data = source.load(model.seed(), talk)?.data;
     if data.problem() != model.problem() || data.normalization() != model.normalization() {
         return Err(Error::file(
             Path::new(&run.problem),
@@ -122,7 +122,7 @@ fn show(model: &Model, summary: &Summary, nothing: &Summary, out: &mut impl Writ
         ("loss (nats)".into(), pair(|s| s.loss)),
         ("cost".into(), pair(|s| s.cost)),
         ("questions".into(), pair(|s| s.acquisitions)),
-        (format!("objective (loss + {} · cost)", model.config().alpha), pair(|s| s.objective)),
+        (format!("objective (loss + {} · cost)", model.alpha()), pair(|s| s.objective)),
     ] {
         rows.push(row(&name, value, other));
     }

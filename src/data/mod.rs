@@ -10,6 +10,7 @@ pub mod table;
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Rows of a table: all columns of each, and its label.
@@ -147,6 +148,19 @@ impl Dataset {
     /// The bytes of each split, if it holds bytes.
     pub fn images(&self) -> Option<&[Vec<u8>; 3]> {
         self.images.as_deref()
+    }
+
+    /// A row as the networks read it.
+    pub fn row(&self, part: Part, index: usize) -> Cow<'_, [f32]> {
+        let columns = self.problem.columns();
+        let at = index * columns;
+        match &self.images {
+            Some(images) => {
+                let bytes = &images[part as usize][at..][..columns];
+                bytes.iter().map(|&byte| f32::from(byte) / BYTE as f32).collect()
+            }
+            None => Cow::Borrowed(&self.splits[part as usize].x[at..][..columns]),
+        }
     }
 
     /// All bytes, four to a word, the first in its lowest bits.

@@ -2,9 +2,9 @@
 
 pub mod nmppg;
 
-use crate::engine::kernels::{GENERAL, Kernel};
+mod registry;
 
-/// Every kernel: the general ones, then each method's own.
-pub fn kernels() -> impl Iterator<Item = &'static Kernel> {
-    GENERAL.iter().chain(nmppg::kernels::KERNELS).copied()
-}
+pub use registry::{Entry, Tradeoff, find, kernels};
+
+/// Every method there is. Whatever walks over methods (the command, the report, the tests) finds them here.
+pub static METHODS: &[&Entry] = &[&nmppg::ENTRY];

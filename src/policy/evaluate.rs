@@ -1,9 +1,9 @@
 //! What a policy does on a split, instance by instance and summed up.
 
+use super::model::Model;
+use super::session::{Session, Step};
 use crate::data::{Dataset, Part};
 use crate::error::Result;
-use crate::policy::Model;
-use crate::policy::Step;
 use crate::problem::Problem;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -121,6 +121,67 @@ impl Traces {
     }
 }
 
+/// What an evaluation allows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// What may be spent on one row.
+    pub budget: f64,
+    /// Acquisitions at most; `None`: the model's.
+    pub horizon: Option<usize>,
+    /// Whether the policy may stop by itself; else it goes on to the horizon or the budget.
+    pub may_stop: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { budget: f64::INFINITY, horizon: None, may_stop: true }
+    }
+}
+
+impl Rules {
+    /// With a budget.
+    pub fn with_budget(budget: f64) -> Self {
+        Self { budget, ..Self::default() }
+    }
+}
+
+/// What a model says of a row at some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// The most probable class.
+    pub guess: u32,
+    /// Its probability.
+    pub probability: f32,
+    /// The loss, had this been the end.
+    pub loss: f32,
+    /// What was spent until then.
+    pub spent: f64,
+    /// What the stop rule looked at; `None` where nothing more could be acquired.
+    pub stop_score: Option<f32>,
+}
+
+/// A row's way through a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Episode {
+    /// What was acquired, in order.
+    pub path: Vec<u32>,
+    /// What the model said before anything, and after each acquisition.
+    pub moments: Vec<Moment>,
+    /// Whether it ended because nothing more could be acquired (horizon, budget), not because the policy stopped.
+    pub forced: bool,
+    /// The probability of each class at the end.
+    pub belief: Vec<f32>,
+}
+
+/// The ways of all rows of a split.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Episodes {
+    /// One a row.
+    pub episodes: Vec<Episode>,
+    features: usize,
+    steps: usize,
+}
+
 /// What a model does with the rows of a split, asked through one by one, and what it believes at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcomes {
@@ -130,55 +191,138 @@ pub struct Outcomes {
     pub beliefs: Vec<f32>,
 }
 
-/// Asks a model through each row of a split of its data set, on the host's cores and without a device, with
-/// a budget for each row if there is one.
+/// Asks a model through each row of a split of its data set, on the host's cores and without a device.
 ///
 /// # Errors
-/// The data set is of another problem, or a row makes the networks overflow.
-pub fn outcomes(model: &Model, data: &Dataset, part: Part, budget: f64) -> Result<Outcomes> {
-    let (problem, steps) = (model.problem(), model.steps());
+/// The data set is of another problem, a rule is out of range, or a row makes the networks overflow.
+pub fn episodes(model: &Model, data: &Dataset, part: Part, rules: &Rules) -> Result<Episodes> {
+    let problem = model.problem();
     if data.problem() != problem {
         return Err(crate::Error::Data("the model and the table are of different problems".into()));
     }
-    let (columns, features, classes) = (problem.columns(), problem.features().len(), problem.classes().len());
-    let split = &data.splits()[part as usize];
-    let bytes = data.images().map(|images| &images[part as usize]);
-    let one = |instance: usize| -> Result<(Vec<u32>, Vec<f32>)> {
-        let at = instance * columns;
-        let divided: Vec<f32>;
-        let row = match bytes {
-            Some(bytes) => {
-                let divisor = data.divisor().unwrap_or(1) as f32;
-                divided = bytes[at..][..columns].iter().map(|&byte| f32::from(byte) / divisor).collect();
-                &divided[..]
-            }
-            None => &split.x[at..][..columns],
-        };
-        let mut session = model.session().with_budget(budget)?;
-        if problem.known_columns() > 0 {
-            session.give_input(row)?;
-        }
-        let mut path = Vec::with_capacity(steps);
-        while let Step::Acquire(feature) = session.next() {
-            session.observe_input(feature, row)?;
-            path.push(feature as u32);
-        }
-        path.resize(steps, features as u32);
-        Ok((path, session.predict().to_vec()))
-    };
-    let all = (0..split.y.len()).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
-    let mut traces = Traces { features, steps, path: vec![], guess: vec![], loss: vec![] };
-    let mut beliefs = Vec::with_capacity(all.len() * classes);
-    for ((path, belief), &label) in all.into_iter().zip(&split.y) {
-        traces.path.extend(path);
-        let best =
-            (0..classes).fold(0, |best, class| if belief[class] > belief[best] { class } else { best });
-        traces.guess.push(best as u32);
-        let weight = problem.class_weights()[label as usize] as f32;
-        traces.loss.push(-weight * belief[label as usize].max(f32::MIN_POSITIVE).ln());
-        beliefs.extend(belief);
+    let steps = rules.horizon.unwrap_or(model.steps());
+    let mut fresh = model.session().with_budget(rules.budget)?.with_horizon(steps)?;
+    if !rules.may_stop {
+        fresh = fresh.without_stop();
     }
-    Ok(Outcomes { traces, beliefs })
+    let labels = &data.splits()[part as usize].y;
+    let one = |instance: usize| episode(fresh.clone(), &data.row(part, instance), labels[instance]);
+    let episodes = (0..labels.len()).into_par_iter().map(one).collect::<Result<_>>()?;
+    Ok(Episodes { episodes, features: problem.features().len(), steps })
+}
+
+fn episode(mut session: Session<'_>, row: &[f32], label: u32) -> Result<Episode> {
+    let problem = session.model().problem();
+    if problem.known_columns() > 0 {
+        session.give_input(row)?;
+    }
+    let weight = problem.class_weights()[label as usize] as f32;
+    let moment = |session: &Session| {
+        let (guess, belief) = (session.best(), session.predict());
+        Moment {
+            guess: guess as u32,
+            probability: belief[guess],
+            loss: -weight * belief[label as usize].max(f32::MIN_POSITIVE).ln(),
+            spent: session.spent(),
+            stop_score: session.stop_score(),
+        }
+    };
+    let (mut path, mut moments) = (Vec::new(), vec![moment(&session)]);
+    while let Step::Acquire(feature) = session.next() {
+        session.observe_input(feature, row)?;
+        path.push(feature as u32);
+        moments.push(moment(&session));
+    }
+    let forced = moments[moments.len() - 1].stop_score.is_none();
+    Ok(Episode { path, moments, forced, belief: session.predict().to_vec() })
+}
+
+/// [`episodes`], as far as how they ended.
+///
+/// # Errors
+/// As [`episodes`].
+pub fn outcomes(model: &Model, data: &Dataset, part: Part, budget: f64) -> Result<Outcomes> {
+    let all = episodes(model, data, part, &Rules::with_budget(budget))?;
+    let beliefs = all.episodes.iter().flat_map(|episode| episode.belief.iter().copied()).collect();
+    Ok(Outcomes { traces: all.traces(|episode| episode.path.len()), beliefs })
+}
+
+impl Episodes {
+    /// The ways up to a number of acquisitions for each.
+    fn traces(&self, end: impl Fn(&Episode) -> usize) -> Traces {
+        let (features, steps) = (self.features, self.steps);
+        let mut traces = Traces { features, steps, path: vec![], guess: vec![], loss: vec![] };
+        for episode in &self.episodes {
+            let end = end(episode).min(episode.path.len());
+            traces.path.extend(&episode.path[..end]);
+            traces.path.extend(std::iter::repeat_n(features as u32, steps - end));
+            traces.guess.push(episode.moments[end].guess);
+            traces.loss.push(episode.moments[end].loss);
+        }
+        traces
+    }
+
+    /// As they ended.
+    pub fn ended(&self) -> Traces {
+        self.traces(|episode| episode.path.len())
+    }
+
+    /// As if each had ended after so many acquisitions.
+    pub fn after(&self, acquisitions: usize) -> Traces {
+        self.traces(|_| acquisitions)
+    }
+
+    /// As if each had ended as soon as what its stop rule looks at is below a threshold: one rollout to the horizon has
+    /// every threshold in it.
+    pub fn below(&self, threshold: f32) -> Traces {
+        let stops = |moment: &Moment| moment.stop_score.is_some_and(|score| score < threshold);
+        self.traces(|episode| episode.moments.iter().position(stops).unwrap_or(episode.path.len()))
+    }
+
+    /// Writes a table of every step: `episode,step,action,guess,label,probability,cost,forced_stop`. Steps count from
+    /// 1; `guess`, its `probability` and `cost`, all that was spent, are those after the action; a stop is a row of its
+    /// own, `forced_stop` is 1 if nothing more could be acquired.
+    ///
+    /// # Errors
+    /// What the writer has.
+    pub fn write_csv(
+        &self,
+        problem: &Problem,
+        labels: &[u32],
+        out: &mut impl std::io::Write,
+    ) -> std::io::Result<()> {
+        writeln!(out, "episode,step,action,guess,label,probability,cost,forced_stop")?;
+        let class = |index: u32| quoted(&problem.classes()[index as usize]);
+        for (index, (episode, &label)) in self.episodes.iter().zip(labels).enumerate() {
+            let last = episode.path.len();
+            for step in 1..=last + 1 {
+                let action = match episode.path.get(step - 1) {
+                    Some(&feature) => quoted(&problem.features()[feature as usize].name),
+                    None => "stop".into(),
+                };
+                let moment = &episode.moments[step.min(last)];
+                let forced = u8::from(step > last && episode.forced);
+                writeln!(
+                    out,
+                    "{index},{step},{action},{},{},{},{},{forced}",
+                    class(moment.guess),
+                    class(label),
+                    moment.probability,
+                    moment.spent
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A cell of a CSV file.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
+    }
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ const INSTANCES: &str = "instances";
 
 impl Means {
     /// From the device's sums and its status word: the first step with a gradient that is not finite. The names are
-    /// those of the words, in order; one of them is `instances`.
+    /// those of the words, in order; one of them is `instances`, and a word without a name is not used.
     pub(crate) fn from_sums(names: &[&str; METRICS], sums: [f64; METRICS], status: u32) -> Result<Self> {
         if status != u32::MAX {
             return Err(Error::NonFinite { step: status });
@@ -69,7 +69,7 @@ impl Means {
             let value = if *name == INSTANCES { sum } else { sum / count.max(1.0) };
             (name.to_string(), value)
         };
-        Ok(Self(names.iter().zip(sums).map(mean).collect()))
+        Ok(Self(names.iter().zip(sums).filter(|(name, _)| !name.is_empty()).map(mean).collect()))
     }
 
     /// The sums again, as a device would have them.

@@ -1,9 +1,20 @@
-//! What a trained thing is: the model and its file, a session that asks, and what it does on many rows.
+//! What a trained thing is: a policy, the model around it and its file, a session that asks, and what it does on many
+//! rows.
 
 pub mod evaluate;
+mod file;
 pub mod history;
 mod model;
+mod networks;
+mod perceptron;
+#[allow(clippy::module_inception)] // the trait is what the folder is about
+mod policy;
 mod session;
 
-pub use model::Model;
+pub use file::Stored;
+pub(crate) use model::storable;
+pub use model::{Model, Trained};
+pub use networks::{Networks, Stop};
+pub use perceptron::Perceptron;
+pub use policy::{Case, Policy, Tensor};
 pub use session::{Answer, Event, Question, Session, Step, Values};

@@ -1,42 +1,30 @@
-//! What training gives and deployment needs, in memory and in one file.
+//! What training gives and deployment needs.
 
+use super::history::Epoch;
+use super::policy::{Policy, Tensor};
 use super::session::Session;
 use crate::data::Normalization;
 use crate::data::encoding::Encoding;
 use crate::engine::groups::{self, Groups};
 use crate::error::{Error, Result};
-use crate::files::write_atomically;
-use crate::methods::nmppg::Config;
-use crate::nn::{Stack, Tensors};
-use crate::policy::history::Epoch;
-use crate::problem::{Feature, Problem};
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::collections::HashMap;
-use std::path::Path;
-
-/// What the file says it is.
-const FORMAT: &str = "querent model 1";
-
-/// Columns known from the start, at most: a damaged file must not ask for all memory.
-const MOST_KNOWN: usize = 1 << 20;
-
-/// The networks' names in the file.
-const NETWORKS: [&str; 2] = ["policy", "predictor"];
+use crate::nn::Tensors;
+use crate::problem::Problem;
+use serde::{Serialize, de::DeserializeOwned};
 
 /// A trained policy and predictor, with all that is needed to use them.
 ///
 /// A model is always usable: the shapes fit the problem, and every number is finite.
 ///
 /// # Its file
-/// A safetensors file: `policy.{0,1,2}.weight` (`[outputs, inputs]`, as PyTorch's linear layers),
-/// `policy.{0,1,2}.bias` and the same for `predictor`, all f32. Its metadata has three entries: `format`
-/// (`querent model 1`), `querent` (the version that trained it), and `model`, a JSON text like this, with
-/// the settings under `config`, an entry for each epoch under `history`, and, for a model of a table, an
+/// A safetensors file with the tensors of its method, all f32; those of NM-PPG are `policy.{0,1,2}.weight` (`[outputs,
+/// inputs]`, as PyTorch's linear layers), `policy.{0,1,2}.bias` and the same for `predictor`. Its metadata has three
+/// entries: `format` (`querent model 2`), `querent` (the version that trained it), and `model`, a JSON text like this,
+/// with the method's settings under `config`, an entry for each epoch under `history`, and, for a model of a table, an
 /// [`Encoding`] under `encoding`:
 ///
 /// ```json
 /// {
+///   "method": "nmppg",
 ///   "problem": {
 ///     "features": [{ "name": "x1", "cost": 1.0, "columns": [0] }],
 ///     "classes": ["0", "1"],
@@ -44,109 +32,81 @@ const NETWORKS: [&str; 2] = ["policy", "predictor"];
 ///   },
 ///   "normalization": { "mean": [0.0], "scale": [1.0] },
 ///   "horizon": 1,
+///   "alpha": 0.02,
 ///   "config": {},
 ///   "history": []
 /// }
 /// ```
 ///
-/// Both networks read `(x ⊙ m, m)`: the normalized columns, zero where unknown, then 1 for each feature
-/// that is known and 0 for the others.
-#[derive(Clone, Debug, PartialEq)]
+/// Files of older versions (`querent model 1`, always of NM-PPG) are read as well. Networks read `(x ⊙ m, m)`: the
+/// normalized columns, zero where unknown, then 1 for each feature that is known and 0 for the others.
+#[derive(Debug)]
 pub struct Model {
-    problem: Problem,
-    normalization: Normalization,
-    steps: usize,
-    config: Config,
-    history: Vec<Epoch>,
-    version: String,
-    groups: Vec<u32>,
-    policy: Network,
-    predictor: Network,
-    encoding: Option<Encoding>,
+    pub(super) problem: Problem,
+    pub(super) normalization: Normalization,
+    pub(super) steps: usize,
+    pub(super) method: String,
+    pub(super) settings: serde_json::Value,
+    pub(super) alpha: f64,
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) history: Vec<Epoch>,
+    pub(super) version: String,
+    pub(super) groups: Vec<u32>,
+    pub(super) encoding: Option<Encoding>,
 }
 
-/// A network's weights as a session reads them: `[input][output]`, so that a feature's rows of the first
-/// layer are contiguous.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Network {
-    pub(crate) stack: Stack,
-    pub(crate) values: Vec<f32>,
-}
-
-/// The JSON text in the file.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    problem: ProblemDescription,
-    normalization: Normalization,
-    horizon: usize,
-    config: serde_json::Value,
-    history: Vec<Epoch>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    encoding: Option<Encoding>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProblemDescription {
-    features: Vec<FeatureDescription>,
-    classes: Vec<String>,
-    class_weights: Vec<f64>,
-    /// How many columns are known from the start, after those of the features.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    known_columns: usize,
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FeatureDescription {
-    name: String,
-    cost: f64,
-    columns: Vec<u32>,
+/// What a method has trained.
+pub struct Trained {
+    /// The method's name.
+    pub method: &'static str,
+    /// Its settings.
+    pub settings: serde_json::Value,
+    /// What is asked, and what it costs.
+    pub problem: Problem,
+    /// How values in the user's units become the policy's inputs.
+    pub normalization: Normalization,
+    /// Acquisitions at most.
+    pub horizon: usize,
+    /// What a unit of cost was worth in training; 0 if training did not know.
+    pub alpha: f64,
+    /// The policy.
+    pub policy: Box<dyn Policy>,
+    /// What training went through.
+    pub history: Vec<Epoch>,
 }
 
 impl Model {
-    /// Puts a model together from what training gave: the networks' three layers each, in PyTorch's
-    /// layout, rounded to f32.
+    /// Puts a model together.
     ///
     /// # Errors
-    /// Settings, normalization or layers that do not fit the problem, or a number that is not finite.
-    pub fn new(
-        problem: Problem,
-        normalization: Normalization,
-        config: Config,
-        policy: Vec<Tensors>,
-        predictor: Vec<Tensors>,
-        history: Vec<Epoch>,
-    ) -> Result<Self> {
-        config.check(&problem)?;
-        storable("the configuration", &config)?;
+    /// A normalization or a horizon that does not fit the problem, a number that is not finite, or a policy whose
+    /// outputs overflow.
+    pub fn new(trained: Trained) -> Result<Self> {
+        let Trained { method, settings, problem, normalization, horizon, alpha, policy, history } = trained;
         for (index, epoch) in history.iter().enumerate() {
             storable(format_args!("entry {index} of the training history"), epoch)?;
         }
         check_normalization(&problem, &normalization)?;
-        let [policy_widths, predictor_widths] = widths(&problem, &config);
+        let features = problem.features().len();
+        if horizon == 0 || horizon > features {
+            return fail(format!("the horizon is {horizon}, but there are {features} features"));
+        }
         let model = Self {
-            steps: config.steps(&problem),
+            steps: horizon,
             version: env!("CARGO_PKG_VERSION").into(),
-            groups: groups::words(problem.features().len(), problem.group_of_column()),
-            policy: Network::new(NETWORKS[0], policy_widths, &policy)?,
-            predictor: Network::new(NETWORKS[1], predictor_widths, &predictor)?,
+            groups: groups::words(features, problem.group_of_column()),
             problem,
             normalization,
-            config,
+            method: method.into(),
+            settings,
+            alpha,
+            policy,
             history,
             encoding: None,
         };
         // Finite weights may still add up to something infinite.
         if !model.session().is_finite() {
-            return Err(Error::Config(
-                "the networks' weights are so large that their outputs overflow".into(),
-            ));
+            return fail("the networks' weights are so large that their outputs overflow".into());
         }
         Ok(model)
     }
@@ -159,6 +119,15 @@ impl Model {
     pub fn with_encoding(mut self, encoding: Encoding) -> Result<Self> {
         encoding.check(&self.problem)?;
         self.encoding = Some(encoding);
+        Ok(self)
+    }
+
+    /// The same model that asks more or less: a threshold of its stop rule, where its method has one.
+    ///
+    /// # Errors
+    /// The method was trained for one trade-off, or the value is out of range.
+    pub fn with_tradeoff(mut self, at: f64) -> Result<Self> {
+        self.policy.set_tradeoff(at)?;
         Ok(self)
     }
 
@@ -177,7 +146,7 @@ impl Model {
         &self.problem
     }
 
-    /// How values in the user's units become the networks' inputs.
+    /// How values in the user's units become the policy's inputs.
     pub fn normalization(&self) -> &Normalization {
         &self.normalization
     }
@@ -187,9 +156,29 @@ impl Model {
         self.steps
     }
 
-    /// The settings it was trained with.
-    pub fn config(&self) -> &Config {
-        &self.config
+    /// The name of the method that trained it.
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// The method's settings.
+    pub fn settings(&self) -> &serde_json::Value {
+        &self.settings
+    }
+
+    /// What a unit of cost was worth in training; 0 if training did not know.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// The seed it was trained with; 0 if its method has none.
+    pub fn seed(&self) -> u64 {
+        self.settings.get("seed").and_then(serde_json::Value::as_u64).unwrap_or(0)
+    }
+
+    /// What was trained.
+    pub fn policy(&self) -> &dyn Policy {
+        &*self.policy
     }
 
     /// What training went through.
@@ -202,18 +191,21 @@ impl Model {
         &self.version
     }
 
-    /// The policy's layers, in PyTorch's layout.
-    pub fn policy(&self) -> Vec<Tensors> {
+    /// All tensors of its policy, which are exactly those of its file.
+    pub fn tensors(&self) -> Vec<Tensor> {
         self.policy.tensors()
     }
 
-    /// The predictor's layers, in PyTorch's layout.
-    pub fn predictor(&self) -> Vec<Tensors> {
-        self.predictor.tensors()
-    }
-
-    pub(crate) fn networks(&self) -> [&Network; 2] {
-        [&self.policy, &self.predictor]
+    /// The layers of one of its networks, in PyTorch's layout; none if it has no network of that name.
+    pub fn network(&self, name: &str) -> Vec<Tensors> {
+        let tensors = self.tensors();
+        let find = |index: usize, what: &str| {
+            let name = format!("{name}.{index}.{what}");
+            let tensor = tensors.iter().find(|tensor| tensor.name == name)?;
+            Some(tensor.values.iter().map(|&value| f64::from(value)).collect())
+        };
+        let layer = |index| Some(Tensors { weight: find(index, "weight")?, bias: find(index, "bias")? });
+        (0..).map_while(layer).collect()
     }
 
     /// The columns a feature reveals, in ascending order.
@@ -227,221 +219,42 @@ impl Model {
         let (features, columns) = (self.problem.features().len(), self.problem.columns());
         Groups::new(&self.groups, features as u32, columns as u32).known()
     }
+}
 
-    fn description(&self) -> serde_json::Result<Description> {
-        let features =
-            self.problem.features().iter().enumerate().map(|(index, feature)| FeatureDescription {
-                name: feature.name.clone(),
-                cost: feature.cost,
-                columns: self.columns_of(index).to_vec(),
-            });
-        Ok(Description {
-            problem: ProblemDescription {
-                features: features.collect(),
-                classes: self.problem.classes().to_vec(),
-                class_weights: self.problem.class_weights().to_vec(),
-                known_columns: self.problem.known_columns(),
-            },
+impl Clone for Model {
+    fn clone(&self) -> Self {
+        Self {
+            problem: self.problem.clone(),
             normalization: self.normalization.clone(),
-            horizon: self.steps,
-            config: serde_json::to_value(&self.config)?,
+            steps: self.steps,
+            method: self.method.clone(),
+            settings: self.settings.clone(),
+            alpha: self.alpha,
+            policy: self.policy.boxed(),
             history: self.history.clone(),
+            version: self.version.clone(),
+            groups: self.groups.clone(),
             encoding: self.encoding.clone(),
-        })
-    }
-
-    /// Writes the model to a file, under a temporary name first.
-    ///
-    /// # Errors
-    /// The file cannot be written; an older file of that name is then still there.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        let text = self
-            .description()
-            .and_then(|description| serde_json::to_string(&description))
-            .map_err(|error| Error::file(path, format!("the model cannot be described: {error}")))?;
-        let metadata = HashMap::from(
-            [("format", FORMAT.to_string()), ("querent", self.version.clone()), ("model", text)]
-                .map(|(key, value)| (key.to_string(), value)),
-        );
-        let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
-        let bytes = |values: &[f64]| values.iter().flat_map(|&value| (value as f32).to_le_bytes()).collect();
-        for (name, network) in NETWORKS.into_iter().zip(self.networks()) {
-            for ((index, layer), tensor) in network.stack.layers.iter().enumerate().zip(network.tensors()) {
-                let shape = vec![layer.outputs, layer.inputs];
-                tensors.push((format!("{name}.{index}.weight"), shape, bytes(&tensor.weight)));
-                tensors.push((format!("{name}.{index}.bias"), vec![layer.outputs], bytes(&tensor.bias)));
-            }
         }
-        let bad = |error: safetensors::SafeTensorError| Error::file(path, error.to_string());
-        let views = tensors
-            .iter()
-            .map(|(name, shape, bytes)| {
-                Ok((name, TensorView::new(Dtype::F32, shape.clone(), bytes).map_err(bad)?))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        write_atomically(path, &safetensors::serialize(views, Some(metadata)).map_err(bad)?)
-    }
-
-    /// Reads a model.
-    ///
-    /// # Errors
-    /// The file cannot be read, is cut off, is not a model, is one of another format, or contradicts
-    /// itself.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
-        Self::from_bytes(&bytes).map_err(|error| match error {
-            // What `read` itself complains about needs no other name than the file's.
-            Error::Config(what) | Error::Problem(what) => Error::file(path, what),
-            other => Error::file(path, other.to_string()),
-        })
-    }
-
-    /// Reads a model from the bytes of its file.
-    ///
-    /// # Errors
-    /// As [`Model::load`], without the file's name.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let cut = |error: safetensors::SafeTensorError| {
-            Error::Config(format!("not a model of querent, or cut off: {error}"))
-        };
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(cut)?;
-        let metadata = header.metadata().clone().unwrap_or_default();
-        match metadata.get("format").map(String::as_str) {
-            Some(FORMAT) => {}
-            Some(other) if other.starts_with("querent ") => {
-                return fail(format!("it says it is a `{other}`, but this version reads a `{FORMAT}`"));
-            }
-            _ => return fail("not a model of querent".into()),
-        }
-        let text = |key: &str| {
-            metadata.get(key).ok_or_else(|| Error::Config(format!("the model has no metadata `{key}`")))
-        };
-        let version = text("querent")?.clone();
-        let description: Description = serde_json::from_str(text("model")?).map_err(|error| {
-            Error::Config(format!("the model's metadata `model` cannot be read: {error}"))
-        })?;
-        let Description { problem, normalization, horizon, config, history, encoding } = description;
-        let problem = problem.problem()?;
-        let features = problem.features().len();
-        if horizon == 0 || horizon > features {
-            return fail(format!("the horizon is {horizon}, but there are {features} features"));
-        }
-        let config = Config::from_file(config)
-            .map_err(|error| Error::Config(format!("the model's `config` cannot be read: {error}")))?;
-        config.check(&problem)?;
-
-        let file = SafeTensors::deserialize(bytes).map_err(cut)?;
-        let mut known = Vec::new();
-        let mut networks = Vec::new();
-        for (name, widths) in NETWORKS.into_iter().zip(widths(&problem, &config)) {
-            let mut layers = Vec::new();
-            for (index, width) in widths.windows(2).enumerate() {
-                let weight_name = format!("{name}.{index}.weight");
-                let bias_name = format!("{name}.{index}.bias");
-                layers.push(Tensors {
-                    weight: tensor(&file, &weight_name, &[width[1], width[0]])?,
-                    bias: tensor(&file, &bias_name, &[width[1]])?,
-                });
-                known.extend([weight_name, bias_name]);
-            }
-            networks.push(layers);
-        }
-        if let Some(name) = file.names().into_iter().find(|name| !known.iter().any(|k| k == name)) {
-            return fail(format!("unknown tensor `{name}`"));
-        }
-        let predictor = networks.pop().unwrap_or_default();
-        let policy = networks.pop().unwrap_or_default();
-        let model = Self::new(problem, normalization, config, policy, predictor, history)?;
-        let model = match encoding {
-            Some(encoding) => model.with_encoding(encoding)?,
-            None => model,
-        };
-        Ok(Self { steps: horizon, version, ..model })
     }
 }
 
-fn fail<T>(what: String) -> Result<T> {
+/// Everything that a file holds.
+impl PartialEq for Model {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |m: &Self| (m.steps, m.alpha.to_bits(), m.method.clone(), m.version.clone());
+        key(self) == key(other)
+            && self.problem == other.problem
+            && self.normalization == other.normalization
+            && self.settings == other.settings
+            && self.history == other.history
+            && self.encoding == other.encoding
+            && self.tensors() == other.tensors()
+    }
+}
+
+pub(super) fn fail<T>(what: String) -> Result<T> {
     Err(Error::Config(what))
-}
-
-impl ProblemDescription {
-    /// The problem, checked.
-    fn problem(self) -> Result<Problem> {
-        let columns = self.features.iter().map(|feature| feature.columns.len()).sum();
-        let mut group_of_column = vec![None; columns];
-        for (index, feature) in self.features.iter().enumerate() {
-            for &column in &feature.columns {
-                match group_of_column.get_mut(column as usize) {
-                    Some(group @ None) => *group = Some(index as u32),
-                    Some(Some(other)) => {
-                        return fail(format!("column {column} belongs to features {other} and {index}"));
-                    }
-                    None => {
-                        return fail(format!(
-                            "feature {index} (`{}`) has column {column}, but there are only {columns} columns",
-                            feature.name
-                        ));
-                    }
-                }
-            }
-        }
-        // As many places as columns, none taken twice: all are taken.
-        let group_of_column = group_of_column.into_iter().flatten().collect();
-        let features = self.features.into_iter().map(|f| Feature { name: f.name, cost: f.cost }).collect();
-        let problem = Problem::new(features, group_of_column, self.classes)?;
-        if self.known_columns > MOST_KNOWN {
-            return fail(format!(
-                "{} columns are known from the start, at most {MOST_KNOWN} can be",
-                self.known_columns
-            ));
-        }
-        problem.with_known_columns(self.known_columns).with_class_weights(self.class_weights)
-    }
-}
-
-impl Network {
-    fn new(name: &str, widths: [usize; 4], layers: &[Tensors]) -> Result<Self> {
-        if layers.len() != 3 {
-            return fail(format!("the {name} has {} layers instead of three", layers.len()));
-        }
-        for ((index, layer), width) in layers.iter().enumerate().zip(widths.windows(2)) {
-            let (inputs, outputs) = (width[0], width[1]);
-            if Some(layer.weight.len()) != inputs.checked_mul(outputs) || layer.bias.len() != outputs {
-                return fail(format!(
-                    "layer {index} of the {name} has {} weights and {} biases, but it leads from {inputs} to \
-                     {outputs} units",
-                    layer.weight.len(),
-                    layer.bias.len()
-                ));
-            }
-            for (what, values) in [("weight", &layer.weight), ("bias", &layer.bias)] {
-                if let Some(at) = values.iter().position(|&value| !(value as f32).is_finite()) {
-                    let value = values[at];
-                    return fail(format!(
-                        "element {at} of `{name}.{index}.{what}` is {value:e}, not a finite number of 32 bits"
-                    ));
-                }
-            }
-        }
-        let stack = Stack::new(0, &widths);
-        let values = stack.pack(layers).into_iter().map(|value| value as f32).collect();
-        Ok(Self { stack, values })
-    }
-
-    fn tensors(&self) -> Vec<Tensors> {
-        let values: Vec<f64> = self.values.iter().map(|&value| value.into()).collect();
-        self.stack.unpack(&values)
-    }
-}
-
-/// Inputs, hidden units and outputs of the policy and the predictor.
-fn widths(problem: &Problem, config: &Config) -> [[usize; 4]; 2] {
-    let (features, classes) = (problem.features().len(), problem.classes().len());
-    let inputs = problem.columns() + features;
-    let [[a, b], [c, d]] = [config.policy_hidden, config.predictor_hidden];
-    [[inputs, a, b, features + 1], [inputs, c, d, classes]]
 }
 
 fn check_normalization(problem: &Problem, normalization: &Normalization) -> Result<()> {
@@ -465,23 +278,16 @@ fn check_normalization(problem: &Problem, normalization: &Normalization) -> Resu
 }
 
 /// Makes sure that a value comes back from its JSON text: numbers that are not finite would not.
-fn storable<T: Serialize + DeserializeOwned>(what: impl std::fmt::Display, value: &T) -> Result<()> {
-    match serde_json::to_string(value).and_then(|text| serde_json::from_str::<T>(&text)) {
-        Ok(_) => Ok(()),
+///
+/// # Errors
+/// It would not.
+pub(crate) fn storable<T: Serialize + DeserializeOwned>(
+    what: impl std::fmt::Display,
+    value: &T,
+) -> Result<serde_json::Value> {
+    let text = serde_json::to_string(value);
+    match text.and_then(|text| serde_json::from_str::<T>(&text)).and_then(|_| serde_json::to_value(value)) {
+        Ok(value) => Ok(value),
         Err(error) => fail(format!("{what} cannot be stored, is a number in it not finite? {error}")),
     }
-}
-
-fn tensor(file: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<Vec<f64>> {
-    let Ok(view) = file.tensor(name) else {
-        return fail(format!("tensor `{name}` is missing"));
-    };
-    if view.dtype() != Dtype::F32 {
-        return fail(format!("tensor `{name}` has type {:?} instead of F32", view.dtype()));
-    }
-    if view.shape() != shape {
-        return fail(format!("tensor `{name}` has shape {:?}, expected {shape:?}", view.shape()));
-    }
-    let words = view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-    Ok(words.map(f64::from).collect())
 }

@@ -316,16 +316,12 @@ fn tried(out: &mut String, run: &Run, models: &[Model]) -> std::fmt::Result {
     writeln!(out, "<h2>What was tried, and what was not</h2>\n<ul>")?;
     writeln!(out, "<li>Tried: α = {}; {} seed(s): {:?}.</li>", alphas.join(", "), seeds.len(), seeds)?;
     if let Some(model) = models.first() {
-        let c = model.config();
         writeln!(
             out,
-            "<li>Each model: hidden layers {:?} and {:?}, batch {}, dropout {}, at most {} questions, temperatures {:?}.</li>",
-            c.policy_hidden,
-            c.predictor_hidden,
-            c.batch,
-            c.dropout,
+            "<li>Each model: method {}, at most {} questions; all settings: <code>{}</code>.</li>",
+            text(model.method()),
             model.steps(),
-            c.temperatures
+            text(&model.settings().to_string())
         )?;
     }
     if alphas.len() < 2 {

@@ -142,8 +142,8 @@ fn an_interrupted_training_goes_on() {
     assert!(!resumed.err.contains("epoch   0 "), "{}", resumed.err);
     let [one, other] =
         ["whole", "parts"].map(|run| Model::load(dir.0.join(run).join("model.safetensors")).expect("loads"));
-    assert_eq!(one.policy(), other.policy());
-    assert_eq!(one.predictor(), other.predictor());
+    assert_eq!(one.network("policy"), other.network("policy"));
+    assert_eq!(one.network("predictor"), other.network("predictor"));
 }
 
 #[test]

@@ -317,7 +317,7 @@ fn curves_and_paths_are_on_the_device() {
     assert_eq!(f64::from(asked) / f64::from(rows), last.acquisitions);
     let weights = floats(buffers.network("policy").expect("there").best());
     let layer = buffers.network("policy").expect("there").layers()[0];
-    let best = trainer.try_model().expect("no error").expect("over").policy();
+    let best = trainer.try_model().expect("no error").expect("over").network("policy");
     assert_eq!(f64::from(weights[layer.bias]), best[0].bias[0]);
 }
 

@@ -21,15 +21,15 @@ fn contradicting_parts_are_refused() {
         let mut parts = (
             model.problem().clone(),
             model.normalization().clone(),
-            model.config().clone(),
-            model.policy(),
-            model.predictor(),
+            serde_json::from_value(model.settings().clone()).expect("settings"),
+            model.network("policy"),
+            model.network("predictor"),
             model.history().to_vec(),
         );
         spoil(&mut parts);
         let (problem, normalization, config, policy, predictor, history) = parts;
-        let error =
-            Model::new(problem, normalization, config, policy, predictor, history).expect_err(fragment);
+        let error = querent::nmppg::model(problem, normalization, config, policy, predictor, history)
+            .expect_err(fragment);
         assert!(matches!(error, Error::Config(_)) && error.to_string().contains(fragment), "{error}");
     };
     refused("the policy has 2 layers", &|parts| parts.3.truncate(2));
@@ -76,8 +76,8 @@ fn a_model_comes_back_from_its_file_with_equal_bits() {
     let bits = |tensors: Vec<Tensors>| -> Vec<u64> {
         tensors.iter().flat_map(|t| t.weight.iter().chain(&t.bias)).map(|value| value.to_bits()).collect()
     };
-    assert_eq!(bits(loaded.policy()), bits(model.policy()));
-    assert_eq!(bits(loaded.predictor()), bits(model.predictor()));
+    assert_eq!(bits(loaded.network("policy")), bits(model.network("policy")));
+    assert_eq!(bits(loaded.network("predictor")), bits(model.network("predictor")));
     let probabilities = |model: &Model| {
         let mut session = model.session();
         session.observe(2, [0.3, -0.7]).expect("taken");
@@ -139,8 +139,8 @@ fn spoiled_files_are_refused_with_what_is_wrong() {
 
     spoil("not a model of querent", &|file| file.metadata.clear());
     spoil("not a model of querent", &|file| drop(file.metadata.insert("format".into(), "pt".into())));
-    spoil("it says it is a `querent model 2`, but this version reads a `querent model 1`", &|file| {
-        file.metadata.insert("format".into(), "querent model 2".into());
+    spoil("it says it is a `querent model 3`, but this version reads a `querent model 2`", &|file| {
+        file.metadata.insert("format".into(), "querent model 3".into());
     });
     spoil("`querent checkpoint 1`", &|file| {
         file.metadata.insert("format".into(), "querent checkpoint 1".into());

@@ -72,7 +72,7 @@ fn model() -> Model {
     let config =
         Config { policy_hidden: [16, 12], predictor_hidden: [10, 20], horizon: Some(2), ..Config::new(0.03) };
     let (policy, predictor) = (network([16, 12], 4, 0), network([10, 20], 3, 1));
-    Model::new(problem, normalization, config, policy, predictor, Vec::new()).expect("fits")
+    querent::nmppg::model(problem, normalization, config, policy, predictor, Vec::new()).expect("fits")
 }
 
 /// An interpreter with both packages, or why there is none.

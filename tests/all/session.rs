@@ -65,7 +65,7 @@ fn agrees_with_a_dense_forward_pass() {
         (4, &many[..], 10, [[100, 20], [81, 65]], None),
     ] {
         let model = random(groups, classes, hidden, horizon, seed);
-        let (policy, predictor) = (model.policy(), model.predictor());
+        let (policy, predictor) = (model.network("policy"), model.network("predictor"));
         let features = model.problem().features().len();
         let mut session = model.session();
         let mut draw = numbers(seed + 100);
@@ -227,7 +227,7 @@ fn an_answer_that_the_networks_cannot_bear_is_taken_back() {
     let layer = |weight: f64| Tensors { weight: vec![weight; 2], bias: vec![0.0] };
     let last = |bias: f64| Tensors { weight: vec![0.0, 1e15], bias: vec![bias, 0.0] };
     let narrow = Tensors { weight: vec![1.0], bias: vec![0.0] };
-    let model = Model::new(
+    let model = querent::nmppg::model(
         Problem::ungrouped(&[1.0], 2).expect("valid"),
         Normalization { mean: vec![0.0], scale: vec![1e-10] },
         Config { policy_hidden: [1, 1], predictor_hidden: [1, 1], ..Config::default() },

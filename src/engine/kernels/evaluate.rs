@@ -8,7 +8,7 @@ use crate::engine::cpu::{Args, Real};
 kernel! {
     /// One step of the greedy policy: acquire the best feature, or stop for good.
     pub Greedy "greedy" [BEST, Part::Team, Part::Words(&MARKS)]
-    { rows, step, features, logit_pitch }
+    { rows, step, features, logit_pitch, stop }
     (logits: F32 Read, acquired_at: U32 Write, path: U32 Write)
     grid |p| each(p.rows);
     work |p| Work::of_numbers(each(p.rows), product(&[p.rows, 2 * p.features]));
@@ -27,8 +27,9 @@ fn greedy<V: Pack>(set: V::Set, p: &Greedy, mut args: Args<V::Real>) {
         let stopped = step > 0 && path[(step - 1) * rows + row] == p.features;
         let mut action = p.features;
         if !stopped {
-            let z = &logits[row * p.logit_pitch as usize..][..=features];
-            action = largest_open::<V>(set, z, seen);
+            let z = &logits[row * p.logit_pitch as usize..];
+            let stop = if p.stop != 0 { z[features] } else { V::Real::of(f64::NEG_INFINITY) };
+            action = largest_open::<V>(set, &z[..features], stop, seen);
         }
         path[step * rows + row] = action;
         if action < p.features {
@@ -39,7 +40,7 @@ fn greedy<V: Pack>(set: V::Set, p: &Greedy, mut args: Args<V::Real>) {
 
 /// The action with the largest logit: of equal ones the first; where no logit is finite, the first that is open.
 #[inline(always)]
-fn largest_open<V: Pack>(set: V::Set, z: &[V::Real], acquired_at: &[u32]) -> u32 {
+fn largest_open<V: Pack>(set: V::Set, z: &[V::Real], stop: V::Real, acquired_at: &[u32]) -> u32 {
     let nobody = V::splat(set, V::Real::of(f64::INFINITY));
     let (mut top, mut whose) = (V::splat(set, V::Real::of(f64::NEG_INFINITY)), nobody);
     let mut index = V::indices(set);
@@ -50,7 +51,7 @@ fn largest_open<V: Pack>(set: V::Set, z: &[V::Real], acquired_at: &[u32]) -> u32
         top = better.larger(top);
         index = index + V::splat(set, V::Real::count(V::WIDTH as u32));
     }
-    let (largest, stop) = (top.largest(), z[acquired_at.len()]);
+    let largest = top.largest();
     let first = nobody.where_or(V::splat(set, largest).above(top), whose).smallest();
     if first.is_finite() {
         return if stop > largest { acquired_at.len() as u32 } else { first.index() as u32 };

@@ -197,6 +197,7 @@ impl Layout {
                     step: word(t),
                     features: word(s.features),
                     logit_pitch: word(pitch(s.features + 1)),
+                    stop: 1,
                 },
                 &[self.chunk.policy.logits(), chunk.acquired_at, chunk.path],
             );

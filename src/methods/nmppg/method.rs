@@ -80,7 +80,7 @@ impl NmPpg {
 }
 
 impl Method for NmPpg {
-    const NAME: &'static str = "nmppg";
+    const NAME: &'static str = super::NAME;
     const METRICS: [&'static str; METRICS] = [
         "objective",
         "loss_and_cost",
@@ -267,7 +267,7 @@ impl Method for NmPpg {
         let tensors = |network: &Network, values: Option<&Vec<f64>>| {
             values.map(|values| network.stack.unpack(values)).unwrap_or_default()
         };
-        Model::new(
+        super::model(
             problem.clone(),
             normalization.clone(),
             config.clone(),

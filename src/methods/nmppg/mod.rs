@@ -8,10 +8,12 @@
 
 mod backward;
 mod config;
+mod entry;
 mod forward;
 pub mod kernels;
 mod method;
 mod plan;
+mod policy;
 mod reference;
 pub mod replay;
 mod schedule;
@@ -21,11 +23,17 @@ mod traces;
 pub use crate::policy::history::Evaluation;
 pub use crate::train::{Buffers, Checkpoint, Memory, NetworkView, Progress, Recorded, Shape};
 pub use config::{Config, Rollout, Stage};
+pub use entry::ENTRY;
 pub use method::State;
 pub use plan::NmPpg;
+pub(crate) use policy::load;
+pub use policy::model;
 pub use reference::reference_blocking;
 pub use steps::Metrics;
 pub use traces::traces_blocking;
+
+/// The method's name.
+pub const NAME: &str = "nmppg";
 
 /// NM-PPG on an engine, step by step.
 pub type Stepper = crate::train::Stepper<NmPpg>;

@@ -16,8 +16,10 @@ pub fn traces_blocking(engine: &Engine, model: &Model, rows: &Split) -> Result<T
     model.normalization().apply(&mut rows.x);
     let data = Dataset::new(model.problem().clone(), rows, Split::default(), Split::default())?;
     // Nothing is trained: the smallest tape will do.
-    let config = Config { batch: 32, ..model.config().clone() };
+    let config = Config::from_file(model.settings().clone())
+        .map_err(|error| crate::Error::Config(format!("not a model of NM-PPG: {error}")))?;
+    let config = Config { batch: 32, ..config };
     let mut stepper = Stepper::new(engine, &data, config)?;
-    stepper.set_weights(&model.policy(), &model.predictor());
+    stepper.set_weights(&model.network("policy"), &model.network("predictor"));
     stepper.traces_blocking(Part::Train)
 }

@@ -39,8 +39,7 @@ pub fn distance(got: &[f64], expected: &[f64]) -> f64 {
 
 /// All of a model's numbers, which are exactly those of its file.
 pub fn weights(model: &querent::Model) -> Vec<f64> {
-    let tensors = model.policy().into_iter().chain(model.predictor());
-    tensors.flat_map(|t| t.weight.into_iter().chain(t.bias)).collect()
+    model.tensors().into_iter().flat_map(|tensor| tensor.values).map(f64::from).collect()
 }
 
 /// The calls of a plan's section.

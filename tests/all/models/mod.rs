@@ -71,7 +71,7 @@ pub fn random(
     let predictor = layers([inputs, hidden[1][0], hidden[1][1], classes], seed + 1, 2.5);
     let config =
         Config { policy_hidden: hidden[0], predictor_hidden: hidden[1], horizon, seed, ..Config::new(0.03) };
-    Model::new(problem, normalization, config, policy, predictor, history()).expect("fits")
+    querent::nmppg::model(problem, normalization, config, policy, predictor, history()).expect("fits")
 }
 
 /// A model that reads nothing: its policy has these logits (the last is for stopping), whatever was seen.
@@ -86,7 +86,7 @@ pub fn constant(logits: &[f64], costs: &[f64], horizon: Option<usize>) -> Model 
         let last = Tensors { bias: bias.clone(), ..zero(4, bias.len()) };
         vec![zero(2 * features, 4), zero(4, 4), last]
     };
-    Model::new(
+    querent::nmppg::model(
         Problem::ungrouped(costs, 3).expect("valid"),
         Normalization::identity(features),
         Config { policy_hidden: [4, 4], predictor_hidden: [4, 4], horizon, ..Config::default() },

@@ -1,17 +1,13 @@
 //! One instance, asked through: ask, observe, ask again, predict. On the CPU, without wgpu.
 //!
-//! Both networks read `(x ⊙ m, m)`, so the first layer is a running sum: a new feature adds its rows of
-//! the weight, and nothing else changes. All buffers are made with the session: observing, asking,
-//! predicting and starting over allocate nothing.
+//! A session keeps costs, the budget, records and the table's own words around a policy's [`Case`]. All buffers are
+//! made with the session: observing, asking, predicting and starting over allocate nothing.
 
-mod forward;
-
+use super::model::Model;
+use super::policy::Case;
 use crate::data::encoding::{Encoding, Notice};
-use crate::engine::cpu::instructions;
 use crate::error::{Error, Result};
-use crate::policy::Model;
 use crate::problem::Feature;
-use forward::{Activations, Add, Forward};
 
 /// What a session wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,16 +145,18 @@ struct Record {
 /// ```
 ///
 /// [`Session::question`] is the same as [`Session::next`] with name, cost and current belief.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Session<'m> {
     model: &'m Model,
-    arch: pulp::Arch,
+    case: Box<dyn Case + 'm>,
+    /// Acquisitions at most.
+    horizon: usize,
+    /// Whether the policy may stop by itself.
+    may_stop: bool,
     budget: f64,
     spent: f64,
     acquired: usize,
     status: Vec<Status>,
-    policy: Activations,
-    predictor: Activations,
     /// The values just being observed, normalized.
     inputs: Vec<f32>,
     /// Values in the user's units, event after event.
@@ -174,16 +172,15 @@ impl<'m> Session<'m> {
     pub(crate) fn new(model: &'m Model) -> Self {
         let problem = model.problem();
         let (features, columns) = (problem.features().len(), problem.columns());
-        let [policy, predictor] = model.networks();
         let mut session = Self {
             model,
-            arch: instructions::best(),
+            case: model.policy().case(),
+            horizon: model.steps(),
+            may_stop: true,
             budget: f64::INFINITY,
             spent: 0.0,
             acquired: 0,
             status: vec![Status::Open; features],
-            policy: Activations::new(policy),
-            predictor: Activations::new(predictor),
             inputs: Vec::with_capacity(columns),
             values: Vec::with_capacity(columns),
             beliefs: Vec::with_capacity((features + 1) * problem.classes().len()),
@@ -191,8 +188,29 @@ impl<'m> Session<'m> {
             records: Vec::with_capacity(2 * features),
             given: false,
         };
-        session.reset();
+        session.believe();
         session
+    }
+
+    /// The same session with another horizon: at most so many acquisitions.
+    ///
+    /// # Errors
+    /// None, or more than there are features.
+    pub fn with_horizon(mut self, horizon: usize) -> Result<Self> {
+        let features = self.status.len();
+        if horizon == 0 || horizon > features {
+            return Err(Error::Config(format!(
+                "the horizon is {horizon}, but it must be 1 to {features}, the number of features"
+            )));
+        }
+        self.horizon = horizon;
+        Ok(self)
+    }
+
+    /// The same session with a policy that goes on to the horizon or the budget, whatever its stop rule says.
+    pub fn without_stop(mut self) -> Self {
+        self.may_stop = false;
+        self
     }
 
     /// The same session with a budget: what no longer fits into what is left of it is not asked for.
@@ -217,38 +235,36 @@ impl<'m> Session<'m> {
         self.values.clear();
         self.beliefs.clear();
         self.records.clear();
-        let [policy, predictor] = self.model.networks();
-        self.policy.sum.copy_from_slice(policy.bias(&policy.stack.layers[0]));
-        self.predictor.sum.copy_from_slice(predictor.bias(&predictor.stack.layers[0]));
-        self.evaluate();
+        self.case.reset();
         self.believe();
     }
 
-    /// What to do next under the greedy policy: the action with the highest logit, the lowest index
-    /// where there are several, among stopping and the features that are not yet known, not unavailable
-    /// and within the budget. Always to stop once the model's horizon of acquisitions is reached.
+    /// What to do next under the greedy policy: of the features that are not yet known, not unavailable and within the
+    /// budget, the one it would acquire, unless it rather stops. Always to stop once the horizon of acquisitions is
+    /// reached.
     ///
     /// Asking changes nothing: the answer stays the same until something is observed, known or
     /// unavailable.
     pub fn next(&self) -> Step {
-        if self.acquired >= self.model.steps() {
-            return Step::Stop;
-        }
-        let features = self.model.problem().features();
-        let logits = &self.policy.output[..=features.len()];
-        let mut best: Option<(usize, f32)> = None;
-        for (index, (&logit, feature)) in logits.iter().zip(features).enumerate() {
-            if self.status[index] == Status::Open
-                && best.is_none_or(|(_, top)| logit > top)
-                && self.fits(feature)
-            {
-                best = Some((index, logit));
-            }
-        }
-        match best {
-            Some((feature, top)) if logits[features.len()] <= top => Step::Acquire(feature),
+        match self.candidate() {
+            Some(feature) if !self.may_stop || !self.case.stops(feature) => Step::Acquire(feature),
             _ => Step::Stop,
         }
+    }
+
+    /// The feature that could be acquired next, whatever the stop rule says; `None` at the horizon, or where nothing can
+    /// be had any more.
+    fn candidate(&self) -> Option<usize> {
+        if self.acquired >= self.horizon {
+            return None;
+        }
+        let features = self.model.problem().features();
+        self.case.best(&|index| self.status[index] == Status::Open && self.fits(&features[index]))
+    }
+
+    /// What the stop rule looks at before the next acquisition; `None` where there is none.
+    pub(crate) fn stop_score(&self) -> Option<f32> {
+        self.candidate().map(|feature| self.case.stop_score(feature))
     }
 
     /// Whether a feature's cost fits into what is left of the budget.
@@ -414,9 +430,9 @@ impl<'m> Session<'m> {
         })
     }
 
-    /// Whether the networks' outputs are finite.
+    /// Whether the policy's outputs are finite.
     pub(crate) fn is_finite(&self) -> bool {
-        self.policy.output.iter().chain(&self.predictor.output).all(|value| value.is_finite())
+        self.case.is_finite()
     }
 
     fn classes(&self) -> usize {
@@ -511,7 +527,7 @@ impl<'m> Session<'m> {
         Ok(())
     }
 
-    /// Adds the normalized values to both networks, unless their outputs would overflow.
+    /// Gives the normalized values to the policy, unless its outputs would overflow.
     fn apply(
         &mut self,
         whose: impl std::fmt::Display,
@@ -519,14 +535,9 @@ impl<'m> Session<'m> {
         columns: &[u32],
         values: &[f32],
     ) -> Result<()> {
-        self.add(feature, columns);
-        self.evaluate();
-        if self.is_finite() {
+        if self.case.observe(feature, columns, &self.inputs) {
             return Ok(());
         }
-        self.policy.undo();
-        self.predictor.undo();
-        self.evaluate();
         Err(Error::Data(format!("{whose}: with the value {values:?} the networks' outputs overflow")))
     }
 
@@ -535,32 +546,22 @@ impl<'m> Session<'m> {
         self.records.push(Record { feature, answer, cost, values: self.values.len(), belief });
     }
 
-    /// Adds the rows of columns, and of a feature's mask, to the running sums of both networks.
-    fn add(&mut self, feature: Option<usize>, columns: &[u32]) {
-        let mask = feature.map(|feature| self.model.problem().columns() + feature);
-        let inputs = &self.inputs;
-        let [policy, predictor] = self.model.networks();
-        for (network, activations) in [(policy, &mut self.policy), (predictor, &mut self.predictor)] {
-            self.arch.dispatch(Add { network, activations, columns, inputs, mask });
-        }
-    }
-
-    /// Runs both networks from their running sums.
-    fn evaluate(&mut self) {
-        let [policy, predictor] = self.model.networks();
-        for (network, activations) in [(policy, &mut self.policy), (predictor, &mut self.predictor)] {
-            self.arch.dispatch(Forward { network, activations });
-        }
-    }
-
-    /// Keeps the softmax of the predictor's output.
+    /// Keeps what is believed now.
     fn believe(&mut self) {
-        let logits = &self.predictor.output[..self.model.problem().classes().len()];
-        let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let from = self.beliefs.len();
-        self.beliefs.extend(logits.iter().map(|logit| (logit - top).exp()));
-        let probabilities = &mut self.beliefs[from..];
-        let mass: f32 = probabilities.iter().sum();
-        probabilities.iter_mut().for_each(|probability| *probability /= mass);
+        self.beliefs.extend_from_slice(self.case.belief());
+    }
+}
+
+impl Clone for Session<'_> {
+    fn clone(&self) -> Self {
+        Self {
+            case: self.case.boxed(),
+            status: self.status.clone(),
+            inputs: self.inputs.clone(),
+            values: self.values.clone(),
+            beliefs: self.beliefs.clone(),
+            records: self.records.clone(),
+            ..*self
+        }
     }
 }

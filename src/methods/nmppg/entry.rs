@@ -1,0 +1,55 @@
+//! NM-PPG in the list of methods.
+
+use super::{Config, Trainer, kernels};
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::methods::{Entry, Tradeoff};
+use serde_json::Value;
+
+/// NM-PPG.
+pub static ENTRY: Entry = Entry {
+    name: super::NAME,
+    about: "non-myopic pathwise policy gradients: the whole trajectory is relaxed, for one α",
+    kernels: kernels::KERNELS,
+    tradeoff: Tradeoff::Alpha,
+    defaults: |data| {
+        serde_json::to_value(Config::for_table(data, Config::default().alpha)).unwrap_or_default()
+    },
+    renamed: &[],
+    check: |data, settings| read(settings)?.check(data.problem()),
+    start: |engine, data, settings| Ok(Box::new(Trainer::new(engine, data, read(&settings)?)?)),
+    load: super::load,
+};
+
+fn read(settings: &Value) -> Result<Config> {
+    serde_json::from_value(settings.clone())
+        .map_err(|error| Error::Config(format!("settings of {}: {error}", super::NAME)))
+}
+
+/// A table of fewer training rows gets dropout.
+const FEW_ROWS: usize = 5_000;
+/// More passes over the rows an epoch only teach a small table by heart.
+const MOST_PASSES: usize = 20;
+/// The moving average of the weights reaches back over at most this share of a short run's steps.
+const AVERAGED: f64 = 0.1;
+
+impl Config {
+    /// The default settings for a table: small ones get dropout and fewer steps an epoch.
+    pub fn for_table(data: &Dataset, alpha: f64) -> Self {
+        let rows = data.sizes()[0];
+        let mut config = Self::new(alpha);
+        let passes = MOST_PASSES * (rows / config.batch.min(rows).max(1)).max(1);
+        config.epoch_steps = config.epoch_steps.min(passes);
+        if rows < FEW_ROWS {
+            config.dropout = 0.3;
+        }
+        config.settled()
+    }
+
+    /// The same settings with an average of the weights that can follow within the run, however short it is.
+    pub fn settled(mut self) -> Self {
+        let steps = self.epoch_steps * (self.warm_up_epochs + self.stage_epochs);
+        self.average = self.average.max(1.0 / (AVERAGED * steps.max(1) as f64)).min(1.0);
+        self
+    }
+}

@@ -1,0 +1,64 @@
+//! What NM-PPG has trained, without a device: two networks, and a stop that has a logit of its own.
+
+use super::config::Config;
+use crate::data::Normalization;
+use crate::error::{Error, Result};
+use crate::nn::Tensors;
+use crate::policy::history::Epoch;
+use crate::policy::{Model, Networks, Perceptron, Policy, Stop, Stored, Trained, storable};
+use crate::problem::Problem;
+
+/// Puts a model together from what training gave: the networks' layers, in PyTorch's layout, rounded to f32.
+///
+/// # Errors
+/// Settings, normalization or layers that do not fit the problem, or a number that is not finite.
+pub fn model(
+    problem: Problem,
+    normalization: Normalization,
+    config: Config,
+    policy: Vec<Tensors>,
+    predictor: Vec<Tensors>,
+    history: Vec<Epoch>,
+) -> Result<Model> {
+    config.check(&problem)?;
+    let settings = storable("the configuration", &config)?;
+    let policy = networks(&problem, &config, &policy, &predictor)?;
+    let (horizon, alpha) = (config.steps(&problem), config.alpha);
+    let method = super::NAME;
+    Model::new(Trained { method, settings, problem, normalization, horizon, alpha, policy, history })
+}
+
+/// Reads a policy from its file.
+///
+/// # Errors
+/// Settings or tensors that do not fit the problem.
+pub(crate) fn load(stored: &mut Stored) -> Result<Box<dyn Policy>> {
+    let config = Config::from_file(stored.settings.clone())
+        .map_err(|error| Error::Config(format!("the model's `config` cannot be read: {error}")))?;
+    config.check(&stored.problem)?;
+    stored.settings = storable("the configuration", &config)?;
+    let [policy_widths, predictor_widths] = widths(&stored.problem, &config);
+    let policy = stored.take_network("policy", &policy_widths)?;
+    let predictor = stored.take_network("predictor", &predictor_widths)?;
+    networks(&stored.problem, &config, &policy, &predictor)
+}
+
+fn networks(
+    problem: &Problem,
+    config: &Config,
+    policy: &[Tensors],
+    predictor: &[Tensors],
+) -> Result<Box<dyn Policy>> {
+    let [policy_widths, predictor_widths] = widths(problem, config);
+    let policy = Perceptron::new("policy", &policy_widths, policy)?;
+    let predictor = Perceptron::new("predictor", &predictor_widths, predictor)?;
+    Ok(Box::new(Networks::new(problem, policy, predictor, Stop::Logit)))
+}
+
+/// Inputs, hidden units and outputs of the policy and the predictor.
+fn widths(problem: &Problem, config: &Config) -> [[usize; 4]; 2] {
+    let (features, classes) = (problem.features().len(), problem.classes().len());
+    let inputs = problem.columns() + features;
+    let [[a, b], [c, d]] = [config.policy_hidden, config.predictor_hidden];
+    [[inputs, a, b, features + 1], [inputs, c, d, classes]]
+}

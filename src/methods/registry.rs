@@ -1,0 +1,89 @@
+//! What the list of methods says about each, and what follows from the list: which kernels there are, and how a model's
+//! file is read.
+
+use super::METHODS;
+use crate::data::Dataset;
+use crate::engine::Engine;
+use crate::engine::kernels::{GENERAL, Kernel};
+use crate::error::{Error, Result};
+use crate::policy::{Model, Policy, Stored};
+use crate::train::Training;
+use serde_json::Value;
+use std::path::Path;
+
+/// What trades loss for cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tradeoff {
+    /// α, what a unit of cost is worth: a training for each.
+    Alpha,
+    /// A threshold of the stop rule: one training has them all.
+    Threshold,
+}
+
+/// A method, for those who do not care which.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Kernels that only it has.
+    pub kernels: &'static [&'static Kernel],
+    /// What trades loss for cost.
+    pub tradeoff: Tradeoff,
+    /// Its settings for a table: the defaults that depend on one stand in the method.
+    pub defaults: fn(&Dataset) -> Value,
+    /// Settings that have another name now: old and new.
+    pub renamed: &'static [(&'static str, &'static str)],
+    /// Checks settings against a table.
+    pub check: fn(&Dataset, &Value) -> Result<()>,
+    /// Begins a training run.
+    pub start: fn(&Engine, &Dataset, Value) -> Result<Box<dyn Training>>,
+    /// Makes a policy of a model's file.
+    pub load: fn(&mut Stored) -> Result<Box<dyn Policy>>,
+}
+
+/// A method by its name.
+///
+/// # Errors
+/// There is none of that name.
+pub fn find(name: &str) -> Result<&'static Entry> {
+    METHODS.iter().copied().find(|entry| entry.name == name).ok_or_else(|| {
+        let known: Vec<&str> = METHODS.iter().map(|entry| entry.name).collect();
+        Error::Config(format!("there is no method `{name}`; there are {}", known.join(", ")))
+    })
+}
+
+/// Every kernel: the general ones, then each method's own.
+pub fn kernels() -> impl Iterator<Item = &'static Kernel> {
+    GENERAL.iter().chain(METHODS.iter().flat_map(|entry| entry.kernels)).copied()
+}
+
+// Reading a model needs the list of methods, so it stands here and not beside the rest of the model.
+impl Model {
+    /// Reads a model.
+    ///
+    /// # Errors
+    /// The file cannot be read, is cut off, is not a model, is one of another format, or contradicts
+    /// itself.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
+        Self::from_bytes(&bytes).map_err(|error| match error {
+            // What `read` itself complains about needs no other name than the file's.
+            Error::Config(what) | Error::Problem(what) => Error::file(path, what),
+            other => Error::file(path, other.to_string()),
+        })
+    }
+
+    /// Reads a model from the bytes of its file.
+    ///
+    /// # Errors
+    /// As [`Model::load`], without the file's name.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut stored = Stored::from_bytes(bytes)?;
+        let entry = find(&stored.method)?;
+        let policy = (entry.load)(&mut stored)?;
+        stored.model(policy, entry.name)
+    }
+}

@@ -1,0 +1,53 @@
+//! What a trained method knows, without a device: asked one instance at a time.
+
+use crate::error::Result;
+
+/// A tensor of a model's file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Its values.
+    pub values: Vec<f32>,
+}
+
+/// A trained policy with its predictor.
+pub trait Policy: Send + Sync + std::fmt::Debug {
+    /// One instance's state, with nothing seen.
+    fn case(&self) -> Box<dyn Case + '_>;
+    /// Asks more or less from now on: a threshold of the stop rule, where a method has one.
+    ///
+    /// # Errors
+    /// The method was trained for one trade-off, or the value is out of range.
+    fn set_tradeoff(&mut self, at: f64) -> Result<()>;
+    /// What a model's file holds of it, by name.
+    fn tensors(&self) -> Vec<Tensor>;
+    /// A copy.
+    fn boxed(&self) -> Box<dyn Policy>;
+}
+
+/// One instance on its way through a policy. Nothing here allocates.
+pub trait Case: Send + Sync + std::fmt::Debug {
+    /// Forgets everything.
+    fn reset(&mut self);
+    /// Takes normalized values of columns: a feature's, or, without one, what is known from the start. `false` if its
+    /// outputs would overflow; nothing has changed then.
+    fn observe(&mut self, feature: Option<usize>, columns: &[u32], inputs: &[f32]) -> bool;
+    /// The feature to acquire next, of those that are open; `None` if there is none.
+    fn best(&self, open: &dyn Fn(usize) -> bool) -> Option<usize>;
+    /// Whether to stop rather than to acquire that feature.
+    fn stops(&self, best: usize) -> bool;
+    /// What the stop rule looks at: a threshold on it gives every trade-off from one rollout. The lower, the sooner it
+    /// stops.
+    fn stop_score(&self, best: usize) -> f32;
+    /// The probability of each class.
+    fn belief(&self) -> &[f32];
+    /// Whether its outputs are finite.
+    fn is_finite(&self) -> bool;
+    /// A copy.
+    fn boxed<'a>(&self) -> Box<dyn Case + 'a>
+    where
+        Self: 'a;
+}
