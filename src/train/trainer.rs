@@ -8,7 +8,7 @@ use super::procedure::{Place, Procedure, Work};
 use super::slices::{Collected, Progress, Recorded, SliceQueue, gpu_program};
 use super::stepper::Stepper;
 use crate::data::Dataset;
-use crate::engine::{Budget, Engine};
+use crate::engine::{Budget, Engine, Program};
 use crate::error::{Error, Result};
 use crate::policy::Model;
 use crate::policy::history::Epoch;
@@ -465,6 +465,9 @@ pub trait Training: Send {
     /// # Errors
     /// The device was lost, or the weights are not finite numbers.
     fn try_model(&mut self) -> Result<Option<Model>>;
+    /// The plan and its buffers, for tests of its kernels; `None` for a method without a plan.
+    #[doc(hidden)]
+    fn program(&mut self) -> Option<&mut Program>;
 }
 
 impl<M: Method> Training for Trainer<M> {
@@ -506,5 +509,8 @@ impl<M: Method> Training for Trainer<M> {
     }
     fn try_model(&mut self) -> Result<Option<Model>> {
         Trainer::try_model(self)
+    }
+    fn program(&mut self) -> Option<&mut Program> {
+        Some(self.stepper_mut().program_mut())
     }
 }

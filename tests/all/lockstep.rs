@@ -11,6 +11,7 @@ use querent::engine::kernels::{self as k, Access, Params, Target};
 use querent::engine::plan::{BufferId, Elem};
 use querent::nmppg::kernels as own;
 use querent::nmppg::{Config, Rollout, Stage, Stepper};
+use querent::train::Training;
 use std::collections::BTreeMap;
 
 /// Largest difference allowed, relative to the largest magnitude in the buffer.
@@ -20,8 +21,23 @@ const TOLERANCE: f64 = 2e-5;
 const EXTREME_TOLERANCE: f64 = 5e-4;
 
 struct Pair {
-    gpu: Stepper,
+    gpu: OnGpu,
     cpu: CpuProgram<f32>,
+}
+
+/// What is on the GPU: NM-PPG's steps, set as a test likes, or any method's training.
+enum OnGpu {
+    Steps(Stepper),
+    Any(Box<dyn Training>),
+}
+
+impl OnGpu {
+    fn program(&mut self) -> &mut Program {
+        match self {
+            OnGpu::Steps(stepper) => stepper.program_mut(),
+            OnGpu::Any(training) => training.program().expect("it has a plan"),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -90,18 +106,24 @@ impl Pair {
         };
         let mut gpu = Stepper::new(engine, &data, config).unwrap_or_else(|error| panic!("{error}"));
         gpu.set_stage(shape.stage()).expect("valid");
-        let mut cpu = CpuProgram::new(gpu.program().plan().clone());
-        for (index, decl) in gpu.program().plan().buffers().iter().enumerate() {
-            let id = gpu.program().plan().find(&decl.name).unwrap_or_else(|| panic!("{index}"));
+        Self::of(OnGpu::Steps(gpu), shape.scale)
+    }
+
+    /// What is on the GPU and the same on the CPU.
+    fn of(mut gpu: OnGpu, scale: f64) -> Self {
+        let program = gpu.program();
+        let mut cpu = CpuProgram::new(program.plan().clone());
+        for (index, decl) in program.plan().buffers().iter().enumerate() {
+            let id = program.plan().find(&decl.name).unwrap_or_else(|| panic!("{index}"));
             match decl.elem {
                 Elem::F32 => {
-                    let values = gpu.program().read_blocking(id).expect("reads");
-                    let scale = if decl.name == "policy.values" { shape.scale } else { 1.0 };
+                    let values = program.read_blocking(id).expect("reads");
+                    let scale = if decl.name == "policy.values" { scale } else { 1.0 };
                     let target = cpu.reals_mut(id).iter_mut();
                     target.zip(values).for_each(|(to, value)| *to = (value * scale) as f32);
                 }
                 Elem::U32 => {
-                    cpu.words_mut(id).copy_from_slice(&gpu.program().read_words_blocking(id).expect("reads"));
+                    cpu.words_mut(id).copy_from_slice(&program.read_words_blocking(id).expect("reads"));
                 }
             }
         }
@@ -110,13 +132,13 @@ impl Pair {
 
     fn upload(&mut self, id: BufferId) {
         match self.cpu.plan().buffer(id).elem {
-            Elem::F32 => self.gpu.program_mut().write(id, 0, self.cpu.reals(id)),
-            Elem::U32 => self.gpu.program_mut().write_words(id, 0, self.cpu.words(id)),
+            Elem::F32 => self.gpu.program().write(id, 0, self.cpu.reals(id)),
+            Elem::U32 => self.gpu.program().write_words(id, 0, self.cpu.words(id)),
         }
     }
 
     /// How far apart the engines are in a buffer.
-    fn apart(&self, id: BufferId) -> f64 {
+    fn apart(&mut self, id: BufferId) -> f64 {
         match self.cpu.plan().buffer(id).elem {
             Elem::F32 => {
                 let expected: Vec<f64> = self.cpu.reals(id).iter().map(|&value| value.into()).collect();
@@ -136,12 +158,10 @@ impl Pair {
         bound.buffers.iter().for_each(|&id| self.upload(id));
         self.cpu.run(call..call + 1, 1);
         let gpu_call = other.unwrap_or(call);
-        self.gpu.program_mut().run(gpu_call..gpu_call + 1, 1);
+        self.gpu.program().run(gpu_call..gpu_call + 1, 1);
         let written = bound.buffers.iter().zip(bound.kernel.bindings);
-        written
-            .filter(|(_, binding)| binding.access == Access::Write)
-            .map(|(&id, _)| self.apart(id))
-            .fold(0.0, f64::max)
+        let written = written.filter(|(_, binding)| binding.access == Access::Write).map(|(&id, _)| id);
+        written.fold(0.0, |most: f64, id| most.max(self.apart(id)))
     }
 }
 
@@ -216,7 +236,38 @@ fn every_call_agrees(engine: &Engine) {
     for (kernel, (error, shape)) in &worst {
         println!("{kernel:20} {error:.1e}  {shape}");
     }
-    assert_eq!(worst.len(), querent::methods::kernels().count(), "a kernel was never run");
+    let own = querent::nmppg::kernels::KERNELS;
+    assert_eq!(worst.len(), k::GENERAL.len() + own.len(), "a kernel was never run");
+}
+
+/// Every method there is, with the settings it has for a small table: a training step, one of the warm-up and a chunk of
+/// the evaluation, which every plan has under these names.
+#[test]
+fn every_method_agrees_call_by_call() {
+    let Some(engine) = common::gpu() else { return };
+    for entry in querent::methods::METHODS {
+        let mut seen = std::collections::BTreeSet::new();
+        for data in [rig::toy(5, 9), rig::toy_of_bytes(4, 7)] {
+            let settings = (entry.defaults)(&data);
+            let mut training =
+                (entry.start)(&engine, &data, settings).unwrap_or_else(|error| panic!("{error}"));
+            if training.program().is_none() {
+                continue;
+            }
+            let mut pair = Pair::of(OnGpu::Any(training), 1.0);
+            let sections = ["step", "warm_up", "validate"].map(|name| common::section(pair.cpu.plan(), name));
+            for call in sections.into_iter().flatten() {
+                let kernel = pair.cpu.plan().calls()[call].kernel.name;
+                let error = pair.step(call, None);
+                assert!(error < TOLERANCE, "{}: call {call}, {kernel}: {error:.1e}", entry.name);
+                seen.insert(kernel);
+            }
+        }
+        // What NM-PPG's options need is run above.
+        for kernel in entry.kernels.iter().filter(|kernel| !kernel.name.starts_with("nmppg/")) {
+            assert!(seen.contains(kernel.name), "{}: {} was never run", entry.name, kernel.name);
+        }
+    }
 }
 
 /// The control: a kernel run with another call's parameters, and a single changed number, are seen.
@@ -288,7 +339,7 @@ fn random_numbers_are_the_same_bits() {
 #[test]
 fn a_program_can_be_asked_for_its_device() {
     let Some(engine) = common::gpu() else { return };
-    let pair = Pair::new(&engine, &PLAIN);
+    let mut pair = Pair::new(&engine, &PLAIN);
     assert!(matches!(pair.gpu.program(), Program::Gpu(_)));
     assert!(pair.gpu.program().gpu().is_some());
 }
