@@ -1,5 +1,6 @@
 //! Methods: each is one folder, and one line here.
 
+pub mod gdfs;
 pub mod nmppg;
 
 mod registry;
@@ -7,4 +8,4 @@ mod registry;
 pub use registry::{Entry, Tradeoff, find, kernels};
 
 /// Every method there is. Whatever walks over methods (the command, the report, the tests) finds them here.
-pub static METHODS: &[&Entry] = &[&nmppg::ENTRY];
+pub static METHODS: &[&Entry] = &[&nmppg::ENTRY, &gdfs::ENTRY];

@@ -1,0 +1,165 @@
+//! What a training run of GDFS is set to.
+
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::problem::Problem;
+use crate::train::Settings;
+use serde::{Deserialize, Serialize};
+
+/// Settings of a training run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Acquisitions at most; `None`: all features, at most 30.
+    pub horizon: Option<usize>,
+    /// Widths of the hidden layers of both networks.
+    pub hidden: Vec<usize>,
+    /// Probability that a hidden unit of the predictor is dropped in training.
+    pub dropout: f64,
+    /// Instances of a training step.
+    pub batch: usize,
+    /// The learning rate of each temperature's beginning.
+    pub rate: f64,
+    /// What the rate is multiplied by when the soft validation loss rests (plateau decay).
+    pub decay: f64,
+    /// Such decays of a temperature before the next one.
+    pub decays: usize,
+    /// Epochs without a better soft validation loss that count as resting.
+    pub patience: usize,
+    /// Epochs of a temperature, at most.
+    pub stage_epochs: usize,
+    /// Epochs of the predictor alone, on masks of uniform cardinality (pretraining).
+    pub warm_up_epochs: usize,
+    /// Training steps of an epoch: small tables are gone through as often as fits into them, larger ones once.
+    pub epoch_steps: usize,
+    /// The first Gumbel-softmax temperature. The published 0.2 gets stuck where a feature is worth nothing alone.
+    pub start_temperature: f64,
+    /// The last one.
+    pub end_temperature: f64,
+    /// How many there are, falling geometrically.
+    pub temperatures: usize,
+    /// What logits are divided by before anything else, γ.
+    pub gamma: f64,
+    /// Stops when the entropy of the belief, in nats, is below this. Training does not know it: any other threshold may
+    /// be set afterwards.
+    pub threshold: f64,
+    /// Seed of weights, order, noise and dropout.
+    pub seed: u64,
+    /// Bytes that tapes and gradients may take; larger batches are split into micro-batches.
+    pub memory_budget: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            horizon: None,
+            hidden: vec![128, 128],
+            dropout: 0.3,
+            batch: 128,
+            rate: 1e-3,
+            decay: 0.2,
+            decays: 1,
+            patience: 2,
+            stage_epochs: 20,
+            warm_up_epochs: 10,
+            epoch_steps: 900,
+            start_temperature: 2.0,
+            end_temperature: 0.2,
+            temperatures: 5,
+            gamma: 0.2,
+            threshold: 0.2,
+            seed: 0,
+            memory_budget: 1 << 30,
+        }
+    }
+}
+
+/// The horizon where none is given.
+const DEFAULT_HORIZON: usize = 30;
+/// More passes over the rows an epoch only teach a small table by heart.
+const MOST_PASSES: usize = 20;
+
+impl Config {
+    /// The default settings for a table.
+    pub fn for_table(data: &Dataset) -> Self {
+        let mut config = Self::default();
+        let rows = data.sizes()[0];
+        let passes = MOST_PASSES * (rows / config.batch.min(rows).max(1)).max(1);
+        config.epoch_steps = config.epoch_steps.min(passes);
+        config
+    }
+
+    /// The horizon for a problem.
+    pub fn steps(&self, problem: &Problem) -> usize {
+        self.horizon.unwrap_or(problem.features().len().min(DEFAULT_HORIZON))
+    }
+
+    /// The temperature of a stage.
+    pub(super) fn temperature(&self, stage: usize) -> f64 {
+        let share = stage as f64 / (self.temperatures.max(2) - 1) as f64;
+        self.start_temperature * (self.end_temperature / self.start_temperature).powf(share)
+    }
+}
+
+impl Settings for Config {
+    fn check(&self, problem: &Problem) -> Result<()> {
+        let fail = |what: String| Err(Error::Config(what));
+        let (features, steps) = (problem.features().len(), self.steps(problem));
+        if steps == 0 || steps > features {
+            return fail(format!(
+                "the horizon is {steps}, but it must be 1 to {features}, the number of features"
+            ));
+        }
+        if self.hidden.is_empty() || self.hidden.contains(&0) {
+            return fail(format!(
+                "hidden is {:?}, but at least one layer is needed, none of width 0",
+                self.hidden
+            ));
+        }
+        let counts = [
+            ("batch", self.batch),
+            ("patience", self.patience),
+            ("stage_epochs", self.stage_epochs),
+            ("temperatures", self.temperatures),
+        ];
+        if let Some((name, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
+            return fail(format!("{name} is 0, but it must be at least 1"));
+        }
+        let positive = [
+            ("rate", self.rate),
+            ("decay", self.decay),
+            ("start_temperature", self.start_temperature),
+            ("end_temperature", self.end_temperature),
+            ("gamma", self.gamma),
+        ];
+        if let Some((name, value)) = positive.into_iter().find(|(_, v)| !(v.is_finite() && *v > 0.0)) {
+            return fail(format!("{name} is {value}, but it must be a finite number above 0"));
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return fail(format!("dropout is {}, but it must be at least 0 and below 1", self.dropout));
+        }
+        if !(self.threshold.is_finite() && self.threshold >= 0.0) {
+            return fail(format!(
+                "threshold is {}, but it must be a finite number, zero or more",
+                self.threshold
+            ));
+        }
+        Ok(())
+    }
+    fn batch(&self) -> usize {
+        self.batch
+    }
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+    fn memory_budget(&self) -> u64 {
+        self.memory_budget
+    }
+    /// Training knows of no price.
+    fn alpha(&self) -> f64 {
+        0.0
+    }
+    fn epoch_steps(&self, pass: usize) -> usize {
+        pass * (self.epoch_steps / pass).max(1)
+    }
+}

@@ -1,0 +1,25 @@
+//! GDFS in the list of methods.
+
+use super::{Config, Trainer, kernels};
+use crate::error::{Error, Result};
+use crate::methods::{Entry, Tradeoff};
+use crate::train::Settings;
+use serde_json::Value;
+
+/// GDFS.
+pub static ENTRY: Entry = Entry {
+    name: super::NAME,
+    about: "greedy dynamic feature selection: each question is the best single one; one training for every threshold",
+    kernels: kernels::KERNELS,
+    tradeoff: Tradeoff::Threshold,
+    defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),
+    renamed: &[],
+    check: |data, settings| read(settings)?.check(data.problem()),
+    start: |engine, data, settings| Ok(Box::new(Trainer::new(engine, data, read(&settings)?)?)),
+    load: super::policy::load,
+};
+
+fn read(settings: &Value) -> Result<Config> {
+    serde_json::from_value(settings.clone())
+        .map_err(|error| Error::Config(format!("settings of {}: {error}", super::NAME)))
+}

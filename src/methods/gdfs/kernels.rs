@@ -1,0 +1,203 @@
+//! The kernels that only GDFS has. The maths is beside the shaders.
+
+use crate::engine::cpu::pack::{Pack, part_of, parts};
+use crate::engine::cpu::{Args, Real};
+use crate::engine::kernels::words::{MARKS, NEVER, NO_LABEL, clock, losses, settings, words};
+use crate::engine::kernels::{
+    BEST, Kernel, MATH, Params, Part, RANDOM, REDUCE, Work, each, kernel, line, product, source,
+};
+
+/// All of them.
+pub static KERNELS: &[&Kernel] =
+    &[Concrete::KERNEL, ConcreteGrad::KERNEL, UniformMask::KERNEL, MeanLoss::KERNEL];
+
+words! {
+    /// Settings that change from epoch to epoch, behind the general ones.
+    pub mod hyper: usize, first super::settings::LEN, prefix "", len "HYPER" {
+        /// Temperature of the relaxed choice, τ.
+        TEMPERATURE,
+        /// What logits are divided by before anything else, γ.
+        GAMMA,
+        /// The learning rate.
+        RATE,
+    }
+}
+
+words! {
+    /// GDFS's own uses of randomness.
+    pub mod stream: u32, first 16, prefix "STREAM_", len "STREAMS_END" {
+        /// Masks of uniform cardinality.
+        CARDINALITY,
+    }
+}
+
+words! {
+    /// Words of the metrics: in training, and of what an evaluation adds to the general ones.
+    pub mod metrics: usize, first 0, prefix "", len "COUNTED" {
+        /// What training lowers.
+        OBJECTIVE,
+        /// Not used.
+        NOTHING,
+        /// Not used either.
+        NOTHING_ELSE,
+        /// The predictor's loss.
+        LOST,
+        /// Instances.
+        INSTANCES,
+        /// In an evaluation: the loss over the steps under hard masks.
+        HARD,
+        /// In an evaluation: the same under relaxed masks.
+        SOFT,
+    }
+}
+
+kernel! {
+    /// One step of GDFS: the relaxed mask that the predictor is tried on, and a sampled feature.
+    pub Concrete "gdfs/concrete" [MATH, BEST, Part::Team, Part::Words(&hyper::WORDS), Part::Words(&MARKS)]
+    { rows, step, features, pitch, first_row, fresh_row, sample }
+    (logits: F32 Read, gumbel: F32 Read, acquired_at: U32 Write, masks: F32 Write, path: U32 Write, settings: F32 Read)
+    grid |p| each(p.rows);
+    // Logits, noise twice, acquired_at, m̃.
+    work |p| Work::of_numbers(each(p.rows), product(&[p.rows, 5 * p.features]));
+    twin rows concrete;
+}
+
+#[inline(always)]
+fn concrete<V: Pack>(set: V::Set, p: &Concrete, mut args: Args<V::Real>) {
+    let (logits, gumbel, acquired_at) = (args.reals(), args.reals(), args.words_mut());
+    let (masks, path, settings) = (args.reals_mut(), args.words_mut(), args.reals());
+    let (zero, one) = (V::Real::ZERO, V::Real::ONE);
+    let (gain, cool) = (one / settings[hyper::GAMMA], one / settings[hyper::TEMPERATURE]);
+    let (rows, features, pitch) = (p.rows as usize, p.features as usize, p.pitch as usize);
+    for row in 0..rows {
+        let tape_row = p.first_row as usize + row;
+        let fresh = (p.fresh_row as usize + row) * pitch;
+        let z = &logits[tape_row * pitch..][..features];
+        let (noise, other) = (&gumbel[tape_row * pitch..][..features], &gumbel[fresh..][..features]);
+        let seen = &mut acquired_at[row * features..][..features];
+        let mask = &mut masks[tape_row * pitch..][..features];
+        if p.step == 0 {
+            seen.fill(NEVER);
+        }
+        // u for a while where m̃ will be; what is acquired is blocked.
+        let blocked = V::splat(set, V::Real::BLOCKED);
+        let mut top = blocked;
+        let (mut chosen, mut most) = (None, zero);
+        for part in parts::<V>(features) {
+            let open = V::open(set, &seen[part.clone()]);
+            let scaled = part_of::<V>(set, z, &part) * V::splat(set, gain);
+            let u = (scaled + part_of::<V>(set, noise, &part)) * V::splat(set, cool);
+            let u = u.where_or(open, blocked);
+            top = u.larger(top);
+            u.store(&mut mask[part]);
+        }
+        for (i, (&z, &noise)) in z.iter().zip(other).enumerate() {
+            let value = z * gain + noise;
+            if seen[i] == NEVER && (chosen.is_none() || value > most) {
+                (chosen, most) = (Some(i), value);
+            }
+        }
+        let top = top.largest();
+        let mut mass = V::splat(set, zero);
+        for part in parts::<V>(features) {
+            let e = (V::load(set, &mask[part.clone()], V::Real::BLOCKED) - V::splat(set, top)).exp_down();
+            mass = mass + e;
+            e.store(&mut mask[part]);
+        }
+        let mass = mass.total();
+        for (mask, &seen) in mask.iter_mut().zip(seen.iter()) {
+            *mask = if seen == NEVER { (*mask / mass).flush() } else { one };
+        }
+        if let Some(chosen) = chosen.filter(|_| p.sample != 0) {
+            path[tape_row] = chosen as u32;
+            seen[chosen] = p.step;
+        }
+    }
+}
+
+kernel! {
+    /// Backward through the relaxed choices of all steps: the logits become their gradient.
+    pub ConcreteGrad "gdfs/concrete_grad" [MATH, BEST, Part::Team, Part::Words(&hyper::WORDS)]
+    { rows, steps, features, pitch }
+    (logits: F32 Write, masks: F32 Read, mask_grad: F32 Read, acquired_at: U32 Read, settings: F32 Read)
+    grid |p| each(p.rows * p.steps);
+    work |p| Work::of_numbers(each(p.rows * p.steps), product(&[p.rows, p.steps, 4 * p.features]));
+    twin concrete_grad;
+}
+
+#[inline(always)]
+fn concrete_grad<T: Real>(p: &ConcreteGrad, mut args: Args<T>) {
+    let (logits, masks, mask_grad) = (args.reals_mut(), args.reals(), args.reals());
+    let (acquired_at, settings) = (args.words(), args.reals());
+    let scale = T::ONE / (settings[hyper::GAMMA] * settings[hyper::TEMPERATURE]);
+    let (rows, features, pitch) = (p.rows as usize, p.features as usize, p.pitch as usize);
+    for tape_row in 0..rows * p.steps as usize {
+        let step = (tape_row / rows) as u32;
+        let seen = &acquired_at[tape_row % rows * features..][..features];
+        let mask = &masks[tape_row * pitch..][..features];
+        let grad = &mask_grad[tape_row * pitch..][..features];
+        let to = &mut logits[tape_row * pitch..][..features];
+        let mut pull = T::ZERO;
+        for ((&mask, &grad), &seen) in mask.iter().zip(grad).zip(seen) {
+            pull += if seen >= step { mask * grad } else { T::ZERO };
+        }
+        for (((to, &mask), &grad), &seen) in to.iter_mut().zip(mask).zip(grad).zip(seen) {
+            *to = if seen >= step { (mask * (grad - pull) * scale).flush() } else { T::ZERO };
+        }
+    }
+}
+
+kernel! {
+    /// Draws the pretraining's masks, of uniform cardinality.
+    pub UniformMask "gdfs/uniform_mask"
+    [Part::Words(&clock::WORDS), Part::Words(&crate::engine::kernels::words::STREAMS), Part::Words(&stream::WORDS), RANDOM]
+    { rows, features, pitch, first }
+    (clock: U32 Read, masks: F32 Write)
+    grid |p| line(p.rows, 64);
+    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, p.features]));
+    twin uniform_mask;
+}
+
+#[inline(always)]
+fn uniform_mask<T: Real>(p: &UniformMask, mut args: Args<T>) {
+    let (clock, masks) = (args.words(), args.reals_mut());
+    let source = source(clock, stream::CARDINALITY);
+    for row in 0..p.rows {
+        let threshold = source.bits(p.first + row, 1, 0)[0];
+        let mask = &mut masks[(row * p.pitch) as usize..][..p.features as usize];
+        for (block, values) in mask.chunks_mut(4).enumerate() {
+            let bits = source.bits(p.first + row, 0, block as u32);
+            for (value, &bits) in values.iter_mut().zip(&bits) {
+                *value = if bits > threshold { T::ONE } else { T::ZERO };
+            }
+        }
+    }
+}
+
+kernel! {
+    /// Adds the losses of some rows of a tape to a word of the metrics.
+    pub MeanLoss "gdfs/mean_loss"
+    [REDUCE, Part::Words(&losses::WORDS), Part::Words(&metrics::WORDS), Part::Words(&MARKS)]
+    { rows, batch, divisor, word, training }
+    (losses: F32 Read, y: U32 Read, metrics: F32 Write)
+    grid |_p| [1, 1, 1];
+    work |p| Work::of_numbers([1, 1, 1], product(&[p.rows, losses::LEN as u32]));
+    twin mean_loss;
+}
+
+#[inline(always)]
+fn mean_loss<T: Real>(p: &MeanLoss, mut args: Args<T>) {
+    let (losses, y, metrics) = (args.reals(), args.words(), args.reals_mut());
+    let mut total = T::ZERO;
+    for (row, loss) in losses.chunks_exact(losses::LEN).take(p.rows as usize).enumerate() {
+        if y[row % p.batch as usize] != NO_LABEL {
+            total += loss[losses::LOSS];
+        }
+    }
+    let mean = total / T::count(p.divisor);
+    metrics[p.word as usize] += mean;
+    if p.training != 0 {
+        metrics[metrics::LOST] += mean;
+        metrics[metrics::INSTANCES] += T::count(p.batch);
+    }
+}

@@ -1,0 +1,192 @@
+//! GDFS as the trainer sees it: its settings as words, its schedule, its result.
+
+use super::config::Config;
+use super::kernels::hyper;
+use super::plan::Gdfs;
+use crate::data::Normalization;
+use crate::engine::kernels::words::{METRICS, settings};
+use crate::engine::plan::{PlanBuilder, Section};
+use crate::error::Result;
+use crate::nn::{Network, Weights};
+use crate::policy::Model;
+use crate::policy::history::{Epoch, Evaluation, Phase};
+use crate::problem::Problem;
+use crate::train::{Batches, Demand, EpochPlan, Method, Outcome, Then};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What changes from epoch to epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Gumbel-softmax temperature.
+    pub temperature: f64,
+    /// The learning rate.
+    pub rate: f64,
+}
+
+/// Where the schedule is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Pretraining epochs done.
+    pub warm_up_done: usize,
+    /// Which temperature.
+    pub stage: usize,
+    /// Epochs done of it.
+    pub stage_epoch: usize,
+    /// Decays of its rate.
+    pub decays: usize,
+    /// Epochs since its best soft validation loss.
+    pub since_best: usize,
+    /// That loss.
+    pub best: Option<f64>,
+}
+
+/// Places of the evaluation's further sums.
+const HARD: usize = 0;
+const SOFT: usize = 1;
+
+impl Method for Gdfs {
+    const NAME: &'static str = super::NAME;
+    const METRICS: [&'static str; METRICS] =
+        ["objective", "", "", "prediction_loss", "instances", "", "", ""];
+    type Config = Config;
+    type Stage = Stage;
+    type State = State;
+
+    fn demand(config: &Config, problem: &Problem, _: usize) -> Demand {
+        Demand {
+            horizon: config.steps(problem),
+            settings: hyper::LEN,
+            groups: 1,
+            together: 1,
+            whole: false,
+            input_noise: false,
+        }
+    }
+
+    fn build(b: &mut PlanBuilder, batches: &Batches, config: &Config) -> Self {
+        Gdfs::new(b, batches, config)
+    }
+
+    fn weights(&self) -> Vec<Weights> {
+        vec![self.layout.predictor.weights]
+    }
+
+    fn networks(&self) -> Vec<(&'static str, &Network)> {
+        vec![("selector", &self.layout.selector), ("predictor", &self.layout.predictor)]
+    }
+
+    fn init(&self, config: &Config) -> Vec<Vec<f64>> {
+        let stacks = [&self.layout.selector.stack, &self.layout.predictor.stack];
+        vec![stacks.iter().zip(0..).flat_map(|(stack, which)| stack.init(config.seed, which)).collect()]
+    }
+
+    fn first_stage(config: &Config) -> Stage {
+        Stage { temperature: config.temperature(0), rate: config.rate }
+    }
+
+    fn check_stage(_: &Config, _: &Stage) -> Result<()> {
+        Ok(())
+    }
+
+    fn settings(config: &Config, stage: &Stage) -> Vec<f64> {
+        let mut values = vec![0.0; hyper::LEN];
+        values[settings::BETA1] = 0.9;
+        values[settings::BETA2] = 0.999;
+        values[settings::EPSILON] = 1e-8;
+        // The published method evaluates the weights themselves.
+        values[settings::AVERAGE] = 1.0;
+        values[hyper::TEMPERATURE] = stage.temperature;
+        values[hyper::GAMMA] = config.gamma;
+        values[hyper::RATE] = stage.rate;
+        values
+    }
+
+    fn noted(phase: Phase, stage: &Stage) -> BTreeMap<String, f64> {
+        let mut noted = BTreeMap::from([("rate".to_string(), stage.rate)]);
+        if phase != Phase::WarmUp {
+            noted.insert("tau_soft".into(), stage.temperature);
+        }
+        noted
+    }
+
+    fn step(&self, _: &Config, _: &State, _: &Stage) -> Section {
+        self.sections.step
+    }
+
+    fn evaluate(&self) -> [Section; 3] {
+        self.sections.evaluate
+    }
+
+    fn validate(&self) -> Section {
+        self.sections.validate
+    }
+
+    fn next(&self, config: &Config, _: &Problem, state: &State, _: usize) -> Option<EpochPlan<Stage>> {
+        if state.warm_up_done < config.warm_up_epochs {
+            let stage = Self::first_stage(config);
+            return Some(EpochPlan { phase: Phase::WarmUp, stage, step: self.sections.warm_up });
+        }
+        (state.stage < config.temperatures).then(|| EpochPlan {
+            phase: Phase::Stage(state.stage),
+            stage: Stage {
+                temperature: config.temperature(state.stage),
+                rate: config.rate * config.decay.powi(state.decays as i32),
+            },
+            step: self.sections.step,
+        })
+    }
+
+    fn follow(&self, config: &Config, state: &mut State, outcome: &Outcome) -> Then {
+        if outcome.phase == Phase::WarmUp {
+            state.warm_up_done += 1;
+            // The selector begins with an Adam that has seen nothing.
+            return Then { restore: false, reset: state.warm_up_done == config.warm_up_epochs };
+        }
+        let soft = outcome.validation.extra[SOFT];
+        state.stage_epoch += 1;
+        state.since_best += 1;
+        if state.best.is_none_or(|best| soft < best) {
+            (state.best, state.since_best) = (Some(soft), 0);
+        }
+        let mut rests = false;
+        if state.since_best >= config.patience {
+            rests = state.decays >= config.decays;
+            state.decays += 1;
+            state.since_best = 0;
+        }
+        if !rests && state.stage_epoch < config.stage_epochs {
+            return Then::default();
+        }
+        let done = State { warm_up_done: state.warm_up_done, stage: state.stage + 1, ..State::default() };
+        *state = done;
+        Then { restore: true, reset: true }
+    }
+
+    /// The loss over all steps under hard masks: what a run to any number of features has in common.
+    fn judge(&self, phase: Phase, validation: &Evaluation) -> Option<f64> {
+        (phase != Phase::WarmUp).then_some(validation.extra[HARD])
+    }
+
+    fn epochs_at_most(config: &Config) -> usize {
+        config.warm_up_epochs + config.temperatures * config.stage_epochs
+    }
+
+    fn epochs_behind(config: &Config, state: &State) -> usize {
+        state.warm_up_done + state.stage * config.stage_epochs + state.stage_epoch
+    }
+
+    fn model(
+        &self,
+        config: &Config,
+        problem: &Problem,
+        normalization: &Normalization,
+        values: Vec<Vec<f64>>,
+        history: Vec<Epoch>,
+    ) -> Result<Model> {
+        let group = values.first().map_or(&[][..], Vec::as_slice);
+        let [selector, predictor] =
+            [&self.layout.selector, &self.layout.predictor].map(|network| network.stack.unpack(group));
+        super::model(problem.clone(), normalization.clone(), config.clone(), selector, predictor, history)
+    }
+}
