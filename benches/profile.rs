@@ -36,7 +36,7 @@ struct Arguments {
     /// The default settings instead of the published ones.
     #[arg(long)]
     default_settings: bool,
-    /// The part of the plan that is measured, such as `warm_up`, `step.scored` or `evaluate.1`.
+    /// The part of the plan that is measured, such as `warm_up`, `step.reinforce` or `evaluate.1`.
     #[arg(long, default_value = "step")]
     section: String,
     /// Calls of one kernel that need different amounts of arithmetic in lines of their own.

@@ -24,27 +24,27 @@ struct Variant {
     change: fn(&mut Config),
 }
 
-/// With relaxed masks there is no choice of a feature to score: every rollout acquires a little of each.
-/// `score_from` below 1 would give these rollouts the gradient of choices that they do not make, and no
+/// With relaxed masks there is no choice of a feature to reinforce: every rollout acquires a little of each.
+/// `reinforce_from` below 1 would give these rollouts the gradient of choices that they do not make, and no
 /// other, so the soft variants keep the relaxed gradient, which is exact for them, throughout. As this
 /// changes two things at once, there is a straight-through variant with the relaxed gradient as well:
 /// that is the one to compare the soft rollout with.
 const VARIANTS: [Variant; 5] = [
     Variant { name: "default", change: |_| {} },
-    Variant { name: "no entropy bonus", change: |config| config.lambda_share = 0.0 },
-    Variant { name: "relaxed gradient only", change: |config| config.score_from = 1.0 },
+    Variant { name: "no entropy bonus", change: |config| config.exploration.lambda_share = 0.0 },
+    Variant { name: "relaxed gradient only", change: |config| config.gradient.reinforce_from = 1.0 },
     Variant { name: "soft rollout", change: soft },
     Variant {
         name: "soft, no entropy bonus",
         change: |config| {
             soft(config);
-            config.lambda_share = 0.0;
+            config.exploration.lambda_share = 0.0;
         },
     },
 ];
 
 fn soft(config: &mut Config) {
-    (config.rollout, config.score_from) = (Rollout::Soft, 1.0);
+    (config.rollout, config.gradient.reinforce_from) = (Rollout::Soft, 1.0);
 }
 
 /// The validation objective of the weights that were kept.
@@ -70,7 +70,7 @@ fn json(name: &str, config: &Config, outcome: &Outcome) -> serde_json::Value {
     let objectives: Vec<f64> = outcome.history.iter().map(|epoch| epoch.validation.objective).collect();
     serde_json::json!({
         "variant": name, "alpha": config.alpha, "seed": config.seed, "rollout": config.rollout,
-        "lambda_share": config.lambda_share, "score_from": config.score_from,
+        "lambda_share": config.exploration.lambda_share, "reinforce_from": config.gradient.reinforce_from,
         "validation_objective": validated(outcome), "objective": s.objective, "loss": s.loss,
         "accuracy": s.accuracy, "cost": s.cost, "first_action_share": outcome.first_action_share,
         "seconds": outcome.seconds, "validation_objectives": objectives,

@@ -15,10 +15,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (device, queue) = pollster::block_on(adapter.request_device(&Default::default()))?;
 
     let data = synthetic::syn1(0, [10_000, 1_000, 0])?.standardized();
-    let small =
-        Config { policy_hidden: [32, 32], predictor_hidden: [32, 32], batch: 64, ..Config::new(0.02) };
-    let fast = Config { policy_rate: 5e-3, predictor_rate: 1e-2, average: 0.1, horizon: Some(6), ..small };
-    let config = Config { warm_up_epochs: 1, stage_epochs: 2, epoch_steps: 156, ..fast };
+    let mut config = Config { batch: 64, horizon: Some(6), ..Config::new(0.02) };
+    (config.networks.policy, config.networks.predictor) = ([32, 32], [32, 32]);
+    let s = &mut config.schedule;
+    (s.policy_rate, s.predictor_rate, s.ema) = (5e-3, 1e-2, 0.1);
+    (s.warm_up_epochs, s.stage_epochs, s.epoch_steps) = (1, 2, 156);
     let mut trainer = Trainer::new(&Engine::on(device.clone(), queue.clone()), &data, config)?;
     let source = wgpu::ShaderSource::Wgsl(DRAW.into());
     let draw = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {

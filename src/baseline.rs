@@ -157,7 +157,7 @@ fn by_input(weight: &[f64], inputs: usize) -> Vec<f32> {
 pub fn choose_blocking(engine: &Engine, data: &Dataset, config: &Config, cost: f64) -> Result<Vec<usize>> {
     let problem = data.problem();
     let mut stepper = Stepper::new(engine, data, config.clone())?;
-    let epochs = config.warm_up_epochs.max(1);
+    let epochs = config.schedule.warm_up_epochs.max(1);
     for epoch in 0..epochs {
         let pass = stepper.steps_per_epoch();
         stepper.set_stage(config.warm_up_stage(epoch, pass))?;
@@ -258,8 +258,8 @@ pub fn subset_blocking(engine: &Engine, data: &Dataset, config: &Config, chosen:
 /// validation loss.
 fn best_answers_blocking(engine: &Engine, data: &Dataset, config: &Config) -> Result<(Vec<u32>, Vec<f32>)> {
     let mut stepper = Stepper::new(engine, data, config.clone())?;
-    let epochs = config.warm_up_epochs + config.stage_epochs;
-    let stretched = Config { warm_up_epochs: epochs, ..config.clone() };
+    let epochs = config.schedule.warm_up_epochs + config.schedule.stage_epochs;
+    let stretched = config.clone().with(|c| c.schedule.warm_up_epochs = epochs);
     let mut best: Option<(f64, Vec<(u32, f64)>)> = None;
     for epoch in 0..epochs {
         let pass = stepper.steps_per_epoch();
@@ -327,13 +327,10 @@ mod tests {
             .map(|split| Split { y: split.x.chunks_exact(11).map(label).collect(), x: split.x });
         let [a, b, c] = splits;
         let data = Dataset::new(problem, a, b, c).expect("valid");
-        let config = Config {
-            warm_up_epochs: 2,
-            stage_epochs: 2,
-            epoch_steps: 100,
-            average: 0.05,
-            ..Config::new(0.02)
-        };
+        let config = Config::new(0.02).with(|c| {
+            let s = &mut c.schedule;
+            (s.warm_up_epochs, s.stage_epochs, s.epoch_steps, s.ema) = (2, 2, 100, 0.05);
+        });
         let engine = Engine::cpu();
         let mut chosen = choose_blocking(&engine, &data, &config, 2.5).expect("chooses");
         chosen.sort();

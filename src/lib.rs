@@ -12,7 +12,10 @@
 //! let engine = Engine::cpu(); // or Engine::auto_blocking()?, Engine::gpu_blocking()?, Engine::on(device, queue)
 //! let data = synthetic::syn1(0, [2_000, 500, 500])?.standardized();
 //! // So short a run learns nothing yet: it only shows the way.
-//! let config = Config { warm_up_epochs: 1, stage_epochs: 1, epoch_steps: 1, ..Config::new(0.02) };
+//! let config = Config::new(0.02).with(|c| {
+//!     let s = &mut c.schedule;
+//!     (s.warm_up_epochs, s.stage_epochs, s.epoch_steps) = (1, 1, 1);
+//! });
 //! let mut trainer = Trainer::new(&engine, &data, config)?;
 //! while let Some(epoch) = trainer.epoch_blocking()? {
 //!     println!("{:?}: objective {:.3}", epoch.phase, epoch.validation.objective);

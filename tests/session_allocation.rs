@@ -20,16 +20,12 @@ fn model() -> Model {
     };
     let (mut policy, predictor) = (network(7, 0), network(3, 1));
     policy[2].bias[6] = -9.0; // it never stops by itself
-    let config = Config { policy_hidden: [32, 32], predictor_hidden: [32, 32], ..Config::default() };
-    querent::nmppg::model(
-        problem.expect("valid"),
-        Normalization::identity(12),
-        config,
-        policy,
-        predictor,
-        Vec::new(),
-    )
-    .expect("fits")
+    let config = Config::default().with(|c| {
+        c.networks.policy = [32, 32];
+        c.networks.predictor = [32, 32];
+    });
+    querent::nmppg::model(problem.expect("valid"), Normalization::identity(12), config, policy, predictor, Vec::new())
+        .expect("fits")
 }
 
 /// Everything a session does with an instance, to the last feature.

@@ -13,7 +13,11 @@ fn a_training_step_on_the_cpu_allocates_nothing() {
     let settings = [("as published", Config::paper(0.02)), ("by default", Config::new(0.02))];
     for (name, config) in settings {
         let data = synthetic::syn1(1, [2048, 64, 64]).expect("valid");
-        let config = Config { policy_hidden: [64, 64], predictor_hidden: [64, 64], batch: 256, ..config };
+        let config = config.with(|c| {
+            c.networks.policy = [64, 64];
+            c.networks.predictor = [64, 64];
+            c.batch = 256;
+        });
         let mut stepper = None;
         let making = allocations(|| stepper = Some(Stepper::new(&Engine::cpu(), &data, config)));
         assert!(making > 0, "the counter counts");

@@ -18,8 +18,11 @@ use std::time::Instant;
 /// Steps that keep any device busy for a while. Wide layers: much work a dispatch.
 fn busy(engine: &querent::Engine) -> Stepper {
     let data = synthetic::syn1(1, [2048, 64, 64]).expect("valid");
-    let config =
-        Config { policy_hidden: [128; 2], predictor_hidden: [128; 2], batch: 64, ..Config::paper(0.02) };
+    let config = Config::paper(0.02).with(|c| {
+        c.networks.policy = [128; 2];
+        c.networks.predictor = [128; 2];
+        c.batch = 64;
+    });
     let mut stepper = Stepper::new(engine, &data, config).expect("fits");
     // Writes are staged by the queue: they are over when this returns.
     stepper.steps(1);

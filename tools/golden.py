@@ -2,7 +2,7 @@
 
 The forward pass is written down as DESIGN.md section 2 states it, the options as docs/training.md does, and
 autograd does the rest, in float64, so nothing here shares a formula with the hand-derived backward pass that it
-judges. What is not to be differentiated is detached; the score-function gradient is that of a surrogate loss;
+judges. What is not to be differentiated is detached; the score-function gradient (REINFORCE) is that of a surrogate loss;
 torch.optim.Adam makes the update.
 
     pip install torch safetensors numpy
@@ -25,22 +25,22 @@ from safetensors import safe_open
 
 TOLERANCE = 1e-6  # of a tensor's largest magnitude; what rounding the expectations to f32 leaves room for
 SCALARS = ("J_ent", "L_pred", "G", "H")
-EXACT = ("path", "part")  # whole numbers
+EXACT = ("path", "submask")  # whole numbers
 NETS = ("policy", "predictor")
 NAMES = [f"{i}.{part}" for i in range(3) for part in ("weight", "bias")]
 
 # The options' values in the published step, which has none of them.
 PUBLISHED = dict(
-    exact_stop=False, hazard=0.0, score=0.0, twins=1, lure=1.0, guard=0.0, focus=0.0, parts=0.0, seed=0,
+    exact_stop=False, hazard=0.0, reinforce=0.0, rollouts=1, lure=1.0, guard=0.0, focus=0.0, submasks=0.0, seed=0,
 )
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's
-STREAM_PART = 8  # the stream of random bits that masks of parts are drawn from
+STREAM_SUBMASK = 8  # the stream of random bits that sub-masks are drawn from
 
 # A case is of use only if f32 and f64 take the same branches. Cases that come nearer than this are redrawn.
 CLEAR = dict(
     tie=1e-4,  # between the two best features of a step, in units of z/τh + ε
     kink=2e-6,  # between a hidden unit's input and the corner of its ReLU
-    reach=1e-4,  # between how far a part of the path reaches and a whole number of questions
+    reach=1e-4,  # between how far a sub-mask reaches along the path and a whole number of questions
 )
 
 CASES = {
@@ -53,29 +53,30 @@ CASES = {
     "dropout_soft": dict(d=6, k=4, batch=10, classes=3, weighted=True, dropout=0.3, rollout="soft"),
     "batch1": dict(d=5, k=3, batch=1, classes=3, policy=(7, 12), predictor=(9, 6)),
     "wide": dict(d=130, k=6, batch=131, classes=3, policy=(8, 8), predictor=(8, 8)),
-    # The default step: once choices are scored, and in the first fifth of a run, before they are.
-    "default_scored": dict(
+    # The default step: once choices follow REINFORCE, and in the first fifth of a run, before they do.
+    "default_reinforce": dict(
         group_of_column=[4, 0, 7, 4, 1, 8, 2, 4, 3, 0, 5, 6, 7, 2],
         d=9, k=5, batch=16, classes=3, policy=(16, 12), predictor=(12, 14), weighted=True,
         alpha=0.15, tau_hard=1.3, tau_soft=0.2, stop=2.0,
         options=dict(
-            exact_stop=True, hazard=0.04, score=1.0, twins=2, lure=0.0, guard=0.03, focus=0.4, parts=0.6, seed=5,
+            exact_stop=True, hazard=0.04, reinforce=1.0, rollouts=2, lure=0.0, guard=0.03, focus=0.4, submasks=0.6,
+            seed=5,
         ),
-        update=dict(policy_rate=0.05, predictor_rate=0.03, policy_steps=3, predictor_steps=5, average=0.1),
+        update=dict(policy_rate=0.05, predictor_rate=0.03, policy_steps=3, predictor_steps=5, ema=0.1),
     ),
     "default_relaxed": dict(
         group_of_column=[2, 7, 0, 1, 2, 3, 6, 4, 5, 7, 2, 6],
         d=8, k=5, batch=13, classes=3, policy=(16, 12), predictor=(12, 14), weighted=True,
         alpha=0.15, tau_hard=1.2, tau_soft=0.5, stop=2.0,
-        options=dict(exact_stop=True, hazard=0.05, lure=0.0, guard=0.03, focus=0.2, parts=0.6, seed=2**32 + 6),
-        update=dict(policy_rate=0.05, predictor_rate=0.03, policy_steps=2, predictor_steps=7, average=0.2),
+        options=dict(exact_stop=True, hazard=0.05, lure=0.0, guard=0.03, focus=0.2, submasks=0.6, seed=2**32 + 6),
+        update=dict(policy_rate=0.05, predictor_rate=0.03, policy_steps=2, predictor_steps=7, ema=0.2),
     ),
     # What no run does: every option at a value in between.
     "options_mixed": dict(
         d=40, k=4, batch=10, policy=(12, 10), predictor=(10, 12), weighted=True, dropout=0.3,
         tau_hard=0.8, tau_soft=0.6, stop=3.0,
-        options=dict(hazard=0.1, score=0.4, twins=3, lure=0.4, guard=0.05, focus=0.3, parts=0.5, seed=7),
-        update=dict(policy_rate=0.03, predictor_rate=0.05, policy_steps=1, predictor_steps=4, average=0.3),
+        options=dict(hazard=0.1, reinforce=0.4, rollouts=3, lure=0.4, guard=0.05, focus=0.3, submasks=0.5, seed=7),
+        update=dict(policy_rate=0.03, predictor_rate=0.05, policy_steps=1, predictor_steps=4, ema=0.3),
     ),
 }
 
@@ -90,8 +91,8 @@ def step(inputs, meta, dtype=torch.float64):
     tau_hard, tau_soft = float(meta["tau_hard"]), float(meta["tau_soft"])
     k, soft = int(meta["k"]), {"st": False, "soft": True}[meta["rollout"]]
     option = {name: parse(meta[name], usual) if name in meta else usual for name, usual in PUBLISHED.items()}
-    hazard, score, lure = option["hazard"], option["score"], option["lure"]
-    focus, parts = option["focus"], option["parts"]
+    hazard, reinforce, lure = option["hazard"], option["reinforce"], option["lure"]
+    focus, submasks = option["focus"], option["submasks"]
     x, y, cost = t["x"], t["y"], t["cost"]
     batch, d = len(x), len(cost)
     group = t.get("group_of_column", torch.arange(d))
@@ -148,8 +149,8 @@ def step(inputs, meta, dtype=torch.float64):
             stop, go = log_stop.exp(), log_go.exp()
         stop, go = hazard + (1 - hazard) * stop, (1 - hazard) * go  # a run may be cut short at any step
         choice = F.softmax(noisy[:, :-1] / tau_soft, dim=1)  # r̃
-        # The derivative that the score function below does not stand for.
-        choice = share_of_derivative(1 - score, choice)
+        # The derivative that REINFORCE below does not stand for.
+        choice = share_of_derivative(1 - reinforce, choice)
         j = noisy[:, :-1].argmax(1)
         best = F.pad(noisy[:, :-1].detach(), (0, 1), value=-math.inf).topk(2).values
         near("tie", best[:, 0] - best[:, 1])
@@ -185,27 +186,27 @@ def step(inputs, meta, dtype=torch.float64):
     prediction = ((prediction + prediction_k) / (k + 1)).mean()
     expect = {"path": torch.stack(path), "G": spent, "H": entropy, "J_ent": objective, "L_pred": prediction}
 
-    # The score function: of all that a rollout pays from a choice on, what differs from the instance's others.
-    scored = torch.zeros(batch, dtype=dtype)
+    # REINFORCE: of all that a rollout pays from a choice on, what differs from the instance's others.
+    surrogate = torch.zeros(batch, dtype=dtype)
     value = l_k  # what surviving this far is worth
     for log_r, s_t, go, stop, price, l_t, h_t in reversed(choices):
         pays = alpha * price + value
-        scored = scored + (s_t * go * advantage(pays, option["twins"])).detach() * log_r
+        surrogate = surrogate + (s_t * go * advantage(pays, option["rollouts"])).detach() * log_r
         value = go * pays + stop * l_t - lure * lam * h_t
-    policy_loss = spent - lam * bonus.mean() + option["guard"] * guard.mean() + score * scored.mean()
+    policy_loss = spent - lam * bonus.mean() + option["guard"] * guard.mean() + reinforce * surrogate.mean()
 
-    # The predictor's step on parts of what was asked: of the first 2 L questions each with probability one half.
-    predictor_loss = (1 - parts) * learned
-    if parts:
+    # The predictor's step on sub-masks of what was asked: of the first 2 L questions each with probability one half.
+    predictor_loss = (1 - submasks) * learned
+    if submasks:
         near("reach", 2 * asked - (2 * asked).round())
-        part = (when < k) & (when < 2 * asked[:, None]) & coins(batch, d, option["seed"], steps_done(meta))
-        predictor_loss = predictor_loss + parts * loss(predictor, part.to(dtype), 0).mean()
-        expect["part"] = part.long()
+        submask = (when < k) & (when < 2 * asked[:, None]) & coins(batch, d, option["seed"], steps_done(meta))
+        predictor_loss = predictor_loss + submasks * loss(predictor, submask.to(dtype), 0).mean()
+        expect["submask"] = submask.long()
 
     for net, target, params in ("policy", policy_loss, policy), ("predictor", predictor_loss, predictor):
         grads = torch.autograd.grad(target, params)
         expect |= {f"grad.{net}.{n}": g for n, g in zip(NAMES, grads)}
-        if "average" in meta:
+        if "ema" in meta:
             expect |= update(net, params, grads, t, meta)
     return {name: v.detach() for name, v in expect.items()}, margins
 
@@ -219,9 +220,9 @@ def care(focus, k, mass):
     return 1 - focus + focus * (k + 1) * mass.detach()
 
 
-def advantage(pays, twins):
+def advantage(pays, rollouts):
     """What each row pays beyond the mean of the instance's other rollouts; nothing for one that has no others."""
-    instance = torch.arange(len(pays)) // twins
+    instance = torch.arange(len(pays)) // rollouts
     others = (instance[:, None] == instance) & ~torch.eye(len(pays), dtype=torch.bool)
     count = others.sum(1)
     mean = (others.to(pays.dtype) @ pays) / count.clamp_min(1)
@@ -235,7 +236,7 @@ def steps_done(meta):
 
 def coins(batch, d, seed, step):
     """Random bits, a pure function of seed, step, row and feature: 128 of them a draw."""
-    key = (seed % 2**32, seed >> 32, STREAM_PART, step)
+    key = (seed % 2**32, seed >> 32, STREAM_SUBMASK, step)
     draws = [[threefry(key, (row, 0, block, 0)) for block in range(-(-d // 128))] for row in range(batch)]
     bits = [[words[i // 128][i // 32 % 4] >> i % 32 & 1 for i in range(d)] for words in draws]
     return torch.tensor(bits, dtype=torch.bool)
@@ -257,7 +258,7 @@ def threefry(key, counter):
 
 
 def update(net, params, grads, t, meta):
-    """The weights after a step of Adam that goes on from given moments, and their moving average."""
+    """The weights after a step of Adam that goes on from given moments, and their exponential moving average."""
     expect = {}
     for name, param, grad in zip(NAMES, params, grads):
         weight = param.detach().clone()
@@ -270,7 +271,7 @@ def update(net, params, grads, t, meta):
         }
         adam.step()
         expect[f"after.{net}.{name}"] = weight
-        expect[f"average.{net}.{name}"] = t[f"average.{net}.{name}"].lerp(weight, float(meta["average"]))
+        expect[f"average.{net}.{name}"] = t[f"average.{net}.{name}"].lerp(weight, float(meta["ema"]))
     return expect
 
 
@@ -338,11 +339,11 @@ def draw(
         return torch.randn(*shape, generator=rng, dtype=torch.float64)
 
     columns = len(group_of_column or range(d))
-    twins = options.get("twins", 1)
-    instances = -(-batch // twins)
+    rollouts = options.get("rollouts", 1)
+    instances = -(-batch // rollouts)
     tensors = {
-        "x": normal(instances, columns).repeat_interleave(twins, 0)[:batch],
-        "y": torch.randint(classes, (instances,), generator=rng).repeat_interleave(twins)[:batch],
+        "x": normal(instances, columns).repeat_interleave(rollouts, 0)[:batch],
+        "y": torch.randint(classes, (instances,), generator=rng).repeat_interleave(rollouts)[:batch],
         "cost": 0.5 + uniform(d),
         "gumbel": -torch.log(-torch.log(uniform(k, batch, d + 1).clamp_min(1e-300))),
     }

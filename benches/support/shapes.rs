@@ -105,13 +105,12 @@ impl Shape {
 
     /// The published settings: a rollout a row, to the horizon, and dropout.
     pub fn config(&self, batch: usize) -> Config {
-        Config {
-            horizon: Some(self.k),
-            policy_hidden: [self.hidden; 2],
-            predictor_hidden: [self.hidden; 2],
-            batch,
-            ..Config::paper(0.02)
-        }
+        Config::paper(0.02).with(|c| {
+            c.horizon = Some(self.k);
+            c.networks.policy = [self.hidden; 2];
+            c.networks.predictor = [self.hidden; 2];
+            c.batch = batch;
+        })
     }
 
     /// Training steps ready to be timed. λ as published makes the policy ask to the horizon, so that
@@ -123,8 +122,8 @@ impl Shape {
             alpha: config.alpha,
             tau_soft: 0.5,
             lambda: 0.5,
-            policy_rate: config.policy_rate,
-            predictor_rate: config.predictor_rate,
+            policy_rate: config.schedule.policy_rate,
+            predictor_rate: config.schedule.predictor_rate,
             ..Stage::default()
         })?;
         Ok(stepper)

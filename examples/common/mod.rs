@@ -50,7 +50,8 @@ pub struct Flags {
     /// Seeds, where one run after the other is made [default of a sweep: 0,1,2].
     #[arg(long, value_delimiter = ',')]
     pub seeds: Option<Vec<u64>>,
-    /// Change a setting of the run, as `--set hazard=0.1`: any field of `nmppg::Config`, its value as JSON.
+    /// Change a setting of the run, as `--set schedule.stage_epochs=3`, or `--set stage_epochs=3`, as only one has that
+    /// name: any field of `nmppg::Config`, its value as JSON.
     #[arg(long, value_name = "FIELD=VALUE")]
     pub set: Vec<String>,
 }
@@ -107,14 +108,16 @@ impl Flags {
     pub fn config(&self, alpha: f64, seed: u64) -> Result<Config> {
         let mut config = Config { seed, ..Config::new(alpha) };
         if self.quick {
-            (config.warm_up_epochs, config.stage_epochs, config.epoch_steps) = (1, 1, 40);
-            // So few steps that the usual average would still be at the initial weights.
-            config.average = 0.05;
+            let s = &mut config.schedule;
+            (s.warm_up_epochs, s.stage_epochs, s.epoch_steps) = (1, 1, 40);
+            // So few steps that the usual moving average would still be at the initial weights.
+            s.ema = 0.05;
         }
         if let Some(epochs) = self.epochs {
-            config.stage_epochs = epochs;
+            config.schedule.stage_epochs = epochs;
         }
-        self.set.iter().try_fold(config, |config, change| with_setting(&config, change))
+        self.set.iter().try_for_each(|change| config.set(change))?;
+        Ok(config)
     }
 
     pub fn folder(&self, task: &Task) -> PathBuf {
@@ -186,19 +189,6 @@ impl Task {
         }
         panels
     }
-}
-
-/// A configuration with one field changed, given as `field=value`.
-fn with_setting(config: &Config, change: &str) -> Result<Config> {
-    let fail = |what: String| Error::Config(format!("--set {change}: {what}"));
-    let Some((field, value)) = change.split_once('=') else {
-        return Err(fail("a field and its value are needed, as in hazard=0.1".into()));
-    };
-    let value: serde_json::Value =
-        serde_json::from_str(value).map_err(|error| fail(format!("the value is not JSON: {error}")))?;
-    let mut fields = serde_json::to_value(config).map_err(|error| fail(error.to_string()))?;
-    fields[field] = value;
-    serde_json::from_value(fields).map_err(|error| fail(error.to_string()))
 }
 
 fn history_csv(history: &[Epoch]) -> String {

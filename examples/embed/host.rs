@@ -84,18 +84,17 @@ impl Host {
         }))?;
         let data = synthetic::syn1(0, [10_000, 1_000, 0])?.standardized();
         // Small networks and high rates: something to see within a minute on a software adapter.
-        let config = Config {
-            policy_hidden: [32, 32],
-            predictor_hidden: [32, 32],
-            batch: 64,
-            policy_rate: 3e-3,
-            predictor_rate: 1e-2,
-            warm_up_epochs: 2,
-            stage_epochs: 3,
-            epoch_steps: 156,
-            average: 0.05,
-            ..Config::new(0.02)
-        };
+        let config = Config::new(0.02).with(|c| {
+            c.networks.policy = [32, 32];
+            c.networks.predictor = [32, 32];
+            c.batch = 64;
+            c.schedule.policy_rate = 3e-3;
+            c.schedule.predictor_rate = 1e-2;
+            c.schedule.warm_up_epochs = 2;
+            c.schedule.stage_epochs = 3;
+            c.schedule.epoch_steps = 156;
+            c.schedule.ema = 0.05;
+        });
         let alpha = config.alpha;
         let trainer = Trainer::new(&Engine::on(device.clone(), queue.clone()), &data, config)?;
         let drawn = trainer.buffers().ok_or("the trainer is on a device")?;

@@ -102,16 +102,17 @@ fn config(args: &Args, alpha: f64, seed: u64, rows: usize) -> Config {
     let mut config = Config { seed, horizon: args.horizon, ..Config::new(alpha) };
     // More than so many passes an epoch only teach a small table by heart.
     let passes = 20 * (rows / config.batch.min(rows).max(1)).max(1);
-    config.epoch_steps = args.epoch_steps.unwrap_or(config.epoch_steps.min(passes));
-    config.dropout = args.dropout.unwrap_or(if rows < 5_000 { 0.3 } else { config.dropout });
-    config.policy_hidden = [2 * args.hidden, args.hidden];
-    config.predictor_hidden = [args.hidden; 2];
+    config.schedule.epoch_steps = args.epoch_steps.unwrap_or(config.schedule.epoch_steps.min(passes));
+    config.networks.dropout =
+        args.dropout.unwrap_or(if rows < 5_000 { 0.3 } else { config.networks.dropout });
+    config.networks.policy = [2 * args.hidden, args.hidden];
+    config.networks.predictor = [args.hidden; 2];
     if let Some(epochs) = args.epochs {
-        config.stage_epochs = epochs;
+        config.schedule.stage_epochs = epochs;
     }
     // The weights' average must be able to follow within the run.
-    let steps = config.epoch_steps * (config.warm_up_epochs + config.stage_epochs);
-    config.average = config.average.max(10.0 / steps.max(1) as f64).min(1.0);
+    let steps = config.schedule.epoch_steps * (config.schedule.warm_up_epochs + config.schedule.stage_epochs);
+    config.schedule.ema = config.schedule.ema.max(10.0 / steps.max(1) as f64).min(1.0);
     config
 }
 

@@ -2,6 +2,8 @@
 
 pub mod gdfs;
 pub mod nmppg;
+mod range;
+pub mod set;
 
 mod registry;
 

@@ -338,7 +338,7 @@ fn bad_settings_of_a_case_are_named() {
 #[test]
 fn bad_options_of_a_case_are_named() {
     let bench = Bench::new("options");
-    let golden = File::read(&assets().join("golden/default_scored.safetensors"));
+    let golden = File::read(&assets().join("golden/default_reinforce.safetensors"));
     let refuse = |what: &str, names: &[&str], change: &dyn Fn(&mut File)| {
         let mut file = golden.clone();
         change(&mut file);
@@ -351,23 +351,23 @@ fn bad_options_of_a_case_are_named() {
         ("exact_stop", "1", &["`exact_stop`", "`1`", "`true` or `false`"]),
         ("hazard", "1", &["hazard is 1"]),
         ("focus", "-0.5", &["focus is -0.5"]),
-        ("parts", "all", &["`parts`", "`all`"]),
-        ("score", "2", &["score is 2"]),
-        ("twins", "1", &["score is 1 with twins 1"]),
-        ("twins", "2.5", &["`twins`", "`2.5`"]),
-        ("twins", "17", &["`twins` is 17", "16 rows"]),
+        ("submasks", "all", &["`submasks`", "`all`"]),
+        ("reinforce", "2", &["reinforce is 2"]),
+        ("rollouts", "1", &["rollouts is 1", "REINFORCE needs at least 2"]),
+        ("rollouts", "2.5", &["`rollouts`", "`2.5`"]),
+        ("rollouts", "17", &["`rollouts` is 17", "16 rows"]),
         ("guard", "NaN", &["guard is NaN"]),
         ("seed", "-1", &["`seed`", "`-1`"]),
-        ("average", "0", &["average is 0"]),
+        ("ema", "0", &["ema is 0"]),
         ("policy_rate", "-1", &["policy_rate is -1"]),
         ("policy_steps", "1.5", &["`policy_steps`", "`1.5`"]),
-        ("rollout", "soft", &["`score`", "soft"]),
+        ("rollout", "soft", &["`reinforce`", "soft"]),
     ];
     for (key, value, names) in settings {
         refuse(&format!("{key} = {value}"), names, &|file| file.set(key, value));
     }
     // What an update needs is there as a whole or not at all.
-    for key in ["policy_rate", "predictor_rate", "policy_steps", "predictor_steps", "average"] {
+    for key in ["policy_rate", "predictor_rate", "policy_steps", "predictor_steps", "ema"] {
         refuse(&format!("no {key}"), &[&format!("`{key}` is missing")], &|file| {
             file.metadata.remove(key);
         });
@@ -388,7 +388,7 @@ fn bad_options_of_a_case_are_named() {
         file.tensor("variance.predictor.1.bias").put_f32(2, -1e-9);
     });
     refuse("no update, but moments", &["unknown tensor `average.policy.0.bias`"], &|file| {
-        for key in ["policy_rate", "predictor_rate", "policy_steps", "predictor_steps", "average"] {
+        for key in ["policy_rate", "predictor_rate", "policy_steps", "predictor_steps", "ema"] {
             file.metadata.remove(key);
         }
     });
@@ -442,7 +442,10 @@ fn a_damaged_header_never_panics() {
 fn settings_out_of_range_are_named() {
     let data = synthetic::syn1(0, [40, 10, 10]).expect("valid");
     let refused = |change: fn(&mut Config)| {
-        let mut config = Config { policy_hidden: [8, 8], predictor_hidden: [8, 8], ..Config::default() };
+        let mut config = Config::default().with(|c| {
+            c.networks.policy = [8, 8];
+            c.networks.predictor = [8, 8];
+        });
         change(&mut config);
         match Stepper::new(&Engine::cpu(), &data, config).err() {
             Some(error @ Error::Config(_)) => error.to_string(),
@@ -451,39 +454,50 @@ fn settings_out_of_range_are_named() {
     };
     assert!(refused(|c| c.alpha = f64::NAN).contains("alpha is NaN"));
     assert!(refused(|c| c.alpha = -1.0).contains("alpha is -1"));
-    assert!(refused(|c| c.dropout = 1.0).contains("dropout is 1"));
-    assert!(refused(|c| c.dropout = -0.1).contains("dropout is -0.1"));
-    assert!(refused(|c| c.dropout = f64::NAN).contains("dropout is NaN"));
+    assert!(refused(|c| c.networks.dropout = 1.0).contains("dropout is 1"));
+    assert!(refused(|c| c.networks.dropout = -0.1).contains("dropout is -0.1"));
+    assert!(refused(|c| c.networks.dropout = f64::NAN).contains("dropout is NaN"));
     assert!(refused(|c| c.batch = 0).contains("batch is 0"));
-    assert!(refused(|c| c.policy_hidden[1] = 0).contains("width 0"));
-    assert!(refused(|c| c.predictor_hidden[0] = 0).contains("width 0"));
+    assert!(refused(|c| c.networks.policy[1] = 0).contains("a width of networks.policy is 0"));
+    assert!(refused(|c| c.networks.predictor[0] = 0).contains("a width of networks.predictor is 0"));
     assert!(refused(|c| c.horizon = Some(12)).contains("horizon is 12, but it must be 1 to 11"));
     assert!(refused(|c| c.horizon = Some(0)).contains("horizon is 0"));
-    assert!(refused(|c| c.policy_rate = 0.0).contains("policy_rate is 0"));
-    assert!(refused(|c| c.predictor_rate = f64::INFINITY).contains("predictor_rate is inf"));
-    assert!(refused(|c| c.tau_hard = -1.0).contains("tau_hard is -1"));
+    assert!(refused(|c| c.schedule.policy_rate = 0.0).contains("policy_rate is 0"));
+    assert!(refused(|c| c.schedule.predictor_rate = f64::INFINITY).contains("predictor_rate is inf"));
+    assert!(refused(|c| c.gradient.tau_hard = -1.0).contains("tau_hard is -1"));
     let below_one = "must be at least 0 and below 1";
     for value in [-0.1, 1.0, f64::NAN, f64::INFINITY] {
         let bad = [
-            ("hazard", Config { hazard: value, ..small() }),
-            ("focus", Config { focus: value, ..small() }),
-            ("parts", Config { parts: value, ..small() }),
+            ("hazard", small().with(|c| c.gradient.hazard = value)),
+            ("focus", small().with(|c| c.predictor.focus = value)),
+            ("submasks", small().with(|c| c.predictor.submasks = value)),
         ];
         for (name, bad) in bad {
             let error = Stepper::new(&Engine::cpu(), &data, bad).err().expect("a bad share").to_string();
             assert!(error.contains(&format!("{name} is {value}")) && error.contains(below_one), "{error}");
         }
     }
-    assert!(refused(|c| c.score_from = -0.5).contains("score_from is -0.5"));
-    assert!(refused(|c| c.score_from = f64::NAN).contains("score_from is NaN"));
-    // Without another rollout there is no baseline; without the score function one is enough.
-    for twins in [0, 1] {
-        let config = Config { twins, score_from: 0.99, ..small() };
-        let error = Stepper::new(&Engine::cpu(), &data, config).err().expect("no twin").to_string();
-        assert!(error.contains(&format!("twins is {twins}")) && error.contains("at least 2"), "{error}");
+    assert!(refused(|c| c.gradient.reinforce_from = -0.5).contains("reinforce_from is -0.5"));
+    assert!(refused(|c| c.gradient.reinforce_from = f64::NAN).contains("reinforce_from is NaN"));
+    // Without another rollout there is no baseline; without REINFORCE one is enough.
+    for rollouts in [0, 1] {
+        let config = small().with(|c| {
+            c.gradient.rollouts = rollouts;
+            c.gradient.reinforce_from = 0.99;
+        });
+        let error = Stepper::new(&Engine::cpu(), &data, config).err().expect("no baseline").to_string();
+        assert!(
+            error.contains(&format!("rollouts is {rollouts}")) && error.contains("at least 2"),
+            "{error}"
+        );
     }
-    assert!(refused(|c| (c.twins, c.score_from) = (0, 1.0)).contains("twins is 0"));
-    small_trainer(Config { twins: 1, score_from: 1.0, ..small() });
+    assert!(
+        refused(|c| (c.gradient.rollouts, c.gradient.reinforce_from) = (0, 1.0)).contains("rollouts is 0")
+    );
+    small_trainer(small().with(|c| {
+        c.gradient.rollouts = 1;
+        c.gradient.reinforce_from = 1.0;
+    }));
 
     let mut trainer = small_trainer(small());
     let stage = *trainer.stage();
@@ -497,22 +511,26 @@ fn settings_out_of_range_are_named() {
         let bad = [
             ("hazard", Stage { hazard: value, ..stage }),
             ("focus", Stage { focus: value, ..stage }),
-            ("parts", Stage { parts: value, ..stage }),
+            ("submasks", Stage { submasks: value, ..stage }),
         ];
         for (name, bad) in bad {
             let error = trainer.set_stage(bad).expect_err("a bad share").to_string();
             assert!(error.contains(&format!("{name} is {value}")) && error.contains(below_one), "{error}");
         }
     }
-    for score in [-1.0, f64::NAN] {
-        let error = trainer.set_stage(Stage { score, ..stage }).expect_err("a bad share").to_string();
-        assert!(error.contains(&format!("score is {score}")), "{error}");
+    for reinforce in [-1.0, f64::NAN] {
+        let error = trainer.set_stage(Stage { reinforce, ..stage }).expect_err("a bad share").to_string();
+        assert!(error.contains(&format!("reinforce is {reinforce}")), "{error}");
     }
     assert_eq!(*trainer.stage(), stage, "a refused stage changes nothing");
 }
 
 fn small() -> Config {
-    Config { policy_hidden: [8, 8], predictor_hidden: [8, 8], batch: 20, ..Config::default() }
+    Config::default().with(|c| {
+        c.networks.policy = [8, 8];
+        c.networks.predictor = [8, 8];
+        c.batch = 20;
+    })
 }
 
 fn small_trainer(config: Config) -> Stepper {
@@ -551,7 +569,7 @@ fn files_that_are_no_checkpoints_are_refused_with_their_path() {
         file.bytes()
     };
     let changes: [(&str, Change); 5] = [
-        ("reads a `querent checkpoint 2`", |file| file.set("format", "querent checkpoint 9")),
+        ("reads a `querent checkpoint 3`", |file| file.set("format", "querent checkpoint 9")),
         ("not a checkpoint", |file| file.set("format", "another format")),
         ("no `stage`", |file| drop(file.metadata.remove("stage"))),
         ("no `config`", |file| drop(file.metadata.remove("config"))),
@@ -601,7 +619,7 @@ fn checkpoints_of_something_else_change_nothing() {
     };
     let other = "another configuration";
     refused("another seed", &made_by(Config { seed: 1, ..small() }), &[other, "\"seed\":1"]);
-    refused("another width", &made_by(Config { policy_hidden: [8, 9], ..small() }), &[other, "[8,9]"]);
+    refused("another width", &made_by(small().with(|c| c.networks.policy = [8, 9])), &[other, "[8,9]"]);
     refused("another α", &made_by(Config { alpha: 0.5, ..small() }), &[other, "0.5"]);
 
     // The same settings, another table: eleven features here, three there.

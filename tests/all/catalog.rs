@@ -92,18 +92,17 @@ fn classes_are_as_published() {
 fn every_data_set_trains() {
     for entry in there() {
         let prepared = entry.load(&folder(), 0).unwrap_or_else(|error| panic!("{error}"));
-        let config = Config {
-            warm_up_epochs: 1,
-            stage_epochs: 1,
-            epoch_steps: 1,
-            temperatures: vec![0.5],
-            policy_hidden: [32, 32],
-            predictor_hidden: [32, 32],
-            horizon: Some(5),
-            batch: 512,
-            average: 0.1,
-            ..Config::new(0.01)
-        };
+        let config = Config::new(0.01).with(|c| {
+            c.schedule.warm_up_epochs = 1;
+            c.schedule.stage_epochs = 1;
+            c.schedule.epoch_steps = 1;
+            c.schedule.temperatures = vec![0.5];
+            c.networks.policy = [32, 32];
+            c.networks.predictor = [32, 32];
+            c.horizon = Some(5);
+            c.batch = 512;
+            c.schedule.ema = 0.1;
+        });
         let started = Instant::now();
         let mut trainer = Trainer::new(&Engine::cpu(), &prepared.data, config).expect("fits");
         while trainer.epoch_blocking().expect("trains").is_some() {}

@@ -20,19 +20,25 @@ const DIGESTS: [(&str, u64, u64); 4] = [
 const ADAPTER: &str = "llvmpipe (LLVM 15.0.6, 256 bits)";
 
 fn tasks() -> [(Dataset, Config); 4] {
-    let short = |alpha| Config {
-        warm_up_epochs: 1,
-        stage_epochs: 1,
-        epoch_steps: 6,
-        batch: 48,
-        ..Config::new(alpha)
+    let short = |alpha| {
+        Config::new(alpha).with(|c| {
+            c.schedule.warm_up_epochs = 1;
+            c.schedule.stage_epochs = 1;
+            c.schedule.epoch_steps = 6;
+            c.batch = 48;
+        })
     };
-    let narrow = |alpha| Config { policy_hidden: [32, 24], predictor_hidden: [24, 20], ..short(alpha) };
+    let narrow = |alpha| {
+        short(alpha).with(|c| {
+            c.networks.policy = [32, 24];
+            c.networks.predictor = [24, 20];
+        })
+    };
     [
         (synthetic::syn1(5, [300, 90, 90]).expect("valid").standardized(), short(0.02)),
         (synthetic::cube_nm(5, [200, 60, 60], 5, 0.2).expect("valid").standardized(), short(0.05)),
         (rig::toy(7, 150), narrow(0.03)),
-        (rig::toy_of_bytes(9, 150), Config { dropout: 0.3, ..narrow(0.03) }),
+        (rig::toy_of_bytes(9, 150), narrow(0.03).with(|c| c.networks.dropout = 0.3)),
     ]
 }
 

@@ -8,13 +8,12 @@ use querent::wgpu;
 
 fn trainer(host: &Host) -> Stepper {
     let data = synthetic::syn1(3, [300, 60, 60]).unwrap_or_else(|error| panic!("{error}"));
-    let config = Config {
-        policy_hidden: [16, 12],
-        predictor_hidden: [16, 12],
-        batch: 40,
-        seed: 2,
-        ..Config::new(0.02)
-    };
+    let config = Config::new(0.02).with(|c| {
+        c.networks.policy = [16, 12];
+        c.networks.predictor = [16, 12];
+        c.batch = 40;
+        c.seed = 2;
+    });
     let mut trainer = Stepper::new(&host.engine(), &data, config).unwrap_or_else(|error| panic!("{error}"));
     trainer.set_stage(Stage { tau_soft: 0.5, lambda: 0.01, ..Stage::default() }).expect("valid");
     trainer

@@ -185,15 +185,14 @@ fn models() {
     let found = profile(open(&table).expect("reads"), "diagnosis").expect("reads");
     let schema = Schema::parse(&draft(Path::new("t.csv"), "diagnosis", &found, &[])).expect("valid");
     let prepared = prepare(open(&table).expect("reads"), &schema).expect("valid");
-    let config = Config {
-        warm_up_epochs: 0,
-        stage_epochs: 1,
-        epoch_steps: 1,
-        temperatures: vec![0.5],
-        policy_hidden: [4, 4],
-        predictor_hidden: [4, 4],
-        ..Config::new(0.02)
-    };
+    let config = Config::new(0.02).with(|c| {
+        c.schedule.warm_up_epochs = 0;
+        c.schedule.stage_epochs = 1;
+        c.schedule.epoch_steps = 1;
+        c.schedule.temperatures = vec![0.5];
+        c.networks.policy = [4, 4];
+        c.networks.predictor = [4, 4];
+    });
     let bytes_of = |data: &Dataset, encoding| {
         let mut trainer = Trainer::new(&Engine::cpu(), data, config.clone()).expect("valid");
         while trainer.epoch_blocking().expect("trains").is_some() {}

@@ -9,7 +9,7 @@ use safetensors::Dtype;
 use std::path::PathBuf;
 
 /// The steps with options.
-const WITH_OPTIONS: [&str; 3] = ["default_relaxed", "default_scored", "options_mixed"];
+const WITH_OPTIONS: [&str; 3] = ["default_relaxed", "default_reinforce", "options_mixed"];
 
 struct Golden {
     name: String,
@@ -128,21 +128,21 @@ type Try = (&'static str, Option<&'static str>, &'static str, &'static [&'static
 const TRIES: [Try; 16] = [
     ("exact_stop", None, "grad.policy", &["path"]),
     ("hazard", None, "grad.policy", &["path"]),
-    ("score", None, "grad.policy", &["path", "part", "J_ent", "predictor"]),
-    ("twins", Some("4"), "grad.policy", &["path", "part", "J_ent", "predictor"]),
-    ("lure", None, "grad.policy", &["path", "part", "J_ent", "predictor"]),
-    ("guard", None, "grad.policy", &["path", "part", "J_ent", "predictor"]),
-    ("focus", None, "grad.predictor", &["path", "part", "L_pred", "policy"]),
-    ("parts", None, "grad.predictor", &["path", "L_pred", "policy"]),
-    ("seed", None, "part", &["path", "L_pred", "policy"]),
-    ("alpha", Some("0.2"), "grad.policy", &["path", "part", "predictor"]),
-    ("lambda_ent", Some("0.05"), "grad.policy", &["path", "part", "predictor"]),
+    ("reinforce", None, "grad.policy", &["path", "submask", "J_ent", "predictor"]),
+    ("rollouts", Some("4"), "grad.policy", &["path", "submask", "J_ent", "predictor"]),
+    ("lure", None, "grad.policy", &["path", "submask", "J_ent", "predictor"]),
+    ("guard", None, "grad.policy", &["path", "submask", "J_ent", "predictor"]),
+    ("focus", None, "grad.predictor", &["path", "submask", "L_pred", "policy"]),
+    ("submasks", None, "grad.predictor", &["path", "L_pred", "policy"]),
+    ("seed", None, "submask", &["path", "L_pred", "policy"]),
+    ("alpha", Some("0.2"), "grad.policy", &["path", "submask", "predictor"]),
+    ("lambda_ent", Some("0.05"), "grad.policy", &["path", "submask", "predictor"]),
     ("policy_rate", Some("0.01"), "after.policy", &["grad", "predictor"]),
     ("predictor_rate", Some("0.01"), "after.predictor", &["grad", "policy"]),
     ("policy_steps", Some("9"), "after.policy", &["grad", "predictor"]),
     // The masks are another step's as well.
     ("predictor_steps", Some("9"), "after.predictor", &["policy"]),
-    ("average", Some("0.15"), "average", &["grad", "after"]),
+    ("ema", Some("0.15"), "average", &["grad", "after"]),
 ];
 
 /// Every setting of the default step is in its golden, and it is read: with another value the outcome is
@@ -152,10 +152,10 @@ fn every_setting_of_a_golden_matters() {
     for golden in Golden::with_options() {
         let name = &golden.name;
         for (key, value, seen, unseen) in TRIES {
-            // A step whose choices are not scored has neither `score` nor `twins`, one with a relaxed stop
+            // A step without REINFORCE has neither `reinforce` nor `rollouts`, one with a relaxed stop
             // has no `exact_stop`.
             if !golden.file.metadata.contains_key(key) {
-                assert_ne!(name, "default_scored", "the default step lacks {key}");
+                assert_ne!(name, "default_reinforce", "the default step lacks {key}");
                 continue;
             }
             let wrong = golden.wrong_with(key, value);
@@ -168,10 +168,34 @@ fn every_setting_of_a_golden_matters() {
         let untried: Vec<&String> = golden.file.metadata.keys().filter(|key| !tried(key)).collect();
         assert_eq!(untried.len(), 4, "{name}: {untried:?}"); // k, rollout, and the temperatures
     }
-    // Nothing is relaxed once choices are scored: neither is the temperature of that seen.
+    // Nothing is relaxed where choices follow REINFORCE alone: neither is the temperature of that seen.
     for golden in Golden::with_options() {
         let wrong = golden.wrong_with("tau_soft", Some("0.7"));
-        assert_eq!(wrong.is_empty(), golden.name == "default_scored", "{}: {wrong:?}", golden.name);
+        assert_eq!(wrong.is_empty(), golden.name == "default_reinforce", "{}: {wrong:?}", golden.name);
+    }
+}
+
+/// Options under the names of earlier versions; not under both.
+#[test]
+fn options_of_earlier_versions_are_read() {
+    let older = [("reinforce", "score"), ("rollouts", "twins"), ("submasks", "parts"), ("ema", "average")];
+    for golden in Golden::with_options() {
+        let folder = TempDir::new(&format!("golden-older-{}", golden.name));
+        let path = folder.0.join("case.safetensors");
+        let mut file = golden.file.clone();
+        for (new, old) in older {
+            if let Some(value) = file.metadata.remove(new) {
+                file.metadata.insert(old.into(), value);
+            }
+        }
+        file.write(&path);
+        let run = |case: &Case| case.run_blocking(&Engine::cpu()).unwrap_or_else(|error| panic!("{error}"));
+        let case = Case::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(run(&case), run(&golden.case), "{}", golden.name);
+        file.metadata.insert("submasks".into(), "0.5".into());
+        file.write(&path);
+        let error = Case::load(&path).expect_err("both names").to_string();
+        assert!(error.contains("unknown metadata `parts`"), "{error}");
     }
 }
 
@@ -197,7 +221,7 @@ fn the_golden_comparator_can_fail() {
         fails("grad.policy.1.weight", &|o| o.policy[1].weight[0] += 1.0);
         fails("grad.predictor.2.bias", &|o| shift(&mut o.predictor[2].bias, 2e-4));
         if WITH_OPTIONS.contains(&golden.name.as_str()) {
-            fails("part", &|o| o.part[0] ^= 1);
+            fails("submask", &|o| o.submask[0] ^= 1);
             fails("after.policy.2.weight", &|o| shift(&mut o.after[0][2].weight, 2e-5));
             fails("after.predictor.0.bias", &|o| shift(&mut o.after[1][0].bias, 2e-5));
             fails("average.policy.1.bias", &|o| shift(&mut o.average[0][1].bias, 2e-5));

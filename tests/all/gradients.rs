@@ -445,7 +445,7 @@ fn adam() {
 
 /// A step up to its update: J, what the predictor minimises, and a gradient summed over its lanes. The
 /// predictor's loss is put together from the tape, for the metric leaves its weights out:
-///   Σ_t ω_t ℓ_t/(k + 1), and ω ℓ of the parts of the path, which take the place of the tape's first rows.
+///   Σ_t ω_t ℓ_t/(k + 1), and ω ℓ of the sub-masks of the path, which take the place of the tape's first rows.
 fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2], Vec<f64>) {
     let plan = trainer.program().plan();
     let (tape, losses_id) = (plan.find("scalars").expect("declared"), plan.find("losses").expect("declared"));
@@ -484,7 +484,7 @@ fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2],
     }
     let metrics = trainer.metrics_blocking().expect("finite");
     let stage = *trainer.stage();
-    if stage.focus == 0.0 && stage.parts == 0.0 {
+    if stage.focus == 0.0 && stage.submasks == 0.0 {
         assert!((metrics.prediction_loss - prediction).abs() < 1e-12, "the metric is the plain loss");
     }
     let gradient = trainer.program().read_blocking(grad).expect("reads");
@@ -496,12 +496,12 @@ fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2],
 /// The whole thing: J by the policy's weights and L_pred by the predictor's, through the soft rollout
 /// (whose gradient is exact), at odd sizes, with groups, class weights, dropout and several lanes; as
 /// published, with an exact stop and a hazard, and with a predictor that cares where the policy stops
-/// and for parts of its paths.
+/// and for sub-masks of its paths.
 #[test]
 fn the_whole_soft_rollout() {
     let plain = Stage { tau_soft: 0.6, lambda: 0.03, ..Stage::default() };
     let exact = Stage { exact_stop: true, hazard: 0.1, ..plain };
-    let all = Stage { focus: 0.6, parts: 0.3, ..exact };
+    let all = Stage { focus: 0.6, submasks: 0.3, ..exact };
     for (features, steps, batch, hidden, stage) in [
         (1, 1, 3, 3, plain),
         (4, 4, 5, 5, plain),
@@ -511,18 +511,17 @@ fn the_whole_soft_rollout() {
         (6, 3, 40, 4, all),
     ] {
         let data = toy(features, batch);
-        let config = Config {
-            alpha: 0.2,
-            horizon: Some(steps),
-            policy_hidden: [hidden, hidden + 1],
-            predictor_hidden: [hidden + 2, hidden],
-            batch,
-            rollout: Rollout::Soft,
-            parts: stage.parts,
-            tau_hard: 1.2,
-            seed: 11,
-            ..Config::default()
-        };
+        let config = Config::default().with(|c| {
+            c.alpha = 0.2;
+            c.horizon = Some(steps);
+            c.networks.policy = [hidden, hidden + 1];
+            c.networks.predictor = [hidden + 2, hidden];
+            c.batch = batch;
+            c.rollout = Rollout::Soft;
+            c.predictor.submasks = stage.submasks;
+            c.gradient.tau_hard = 1.2;
+            c.seed = 11;
+        });
         let mut trainer = Stepper::new(&Engine::cpu_f64(), &data, config).unwrap_or_else(|e| panic!("{e}"));
         trainer.set_stage(stage).unwrap_or_else(|e| panic!("{e}"));
         for (index, name) in ["policy", "predictor"].into_iter().enumerate() {
@@ -554,8 +553,12 @@ fn the_whole_soft_rollout() {
 #[test]
 fn the_warm_up_step() {
     let data = toy(5, 37);
-    let config =
-        Config { predictor_hidden: [5, 6], policy_hidden: [3, 3], batch: 37, seed: 3, ..Config::default() };
+    let config = Config::default().with(|c| {
+        c.networks.predictor = [5, 6];
+        c.networks.policy = [3, 3];
+        c.batch = 37;
+        c.seed = 3;
+    });
     let mut trainer = Stepper::new(&Engine::cpu_f64(), &data, config).unwrap_or_else(|e| panic!("{e}"));
     let plan = trainer.program().plan();
     let (id, grad) =

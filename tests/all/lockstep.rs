@@ -52,7 +52,7 @@ struct Shape {
     dropout: f64,
     /// Multiplies the policy's weights: makes logits extreme.
     scale: f64,
-    /// Everything that the published method has not, with this share of the score-function gradient.
+    /// Everything that the published method has not, with this share of REINFORCE.
     options: Option<f64>,
     /// The data are bytes.
     bytes: bool,
@@ -79,12 +79,20 @@ impl Shape {
             lambda: 0.05,
             lure: 0.4,
             guard: 0.02,
-            average: 0.1,
+            ema: 0.1,
             ..Stage::default()
         };
-        let Some(score) = self.options else { return published };
-        let blur = 0.3;
-        Stage { exact_stop: true, hazard: 0.05, score, twins: 2, focus: 0.5, parts: 0.7, blur, ..published }
+        let Some(reinforce) = self.options else { return published };
+        Stage {
+            exact_stop: true,
+            hazard: 0.05,
+            reinforce,
+            rollouts: 2,
+            focus: 0.5,
+            submasks: 0.7,
+            input_noise: 0.3,
+            ..published
+        }
     }
 }
 
@@ -92,18 +100,17 @@ impl Pair {
     fn new(engine: &Engine, shape: &Shape) -> Self {
         let make = if shape.bytes { rig::toy_of_bytes } else { rig::toy };
         let data = make(shape.features, shape.rows);
-        let config = Config {
-            alpha: 0.1,
-            horizon: Some(shape.steps),
-            policy_hidden: [shape.hidden, shape.hidden + 1],
-            predictor_hidden: [shape.hidden + 2, shape.hidden],
-            batch: shape.rows,
-            rollout: shape.rollout,
-            dropout: shape.dropout,
-            parts: shape.stage().parts,
-            seed: 5,
-            ..Config::default()
-        };
+        let config = Config::default().with(|c| {
+            c.alpha = 0.1;
+            c.horizon = Some(shape.steps);
+            c.networks.policy = [shape.hidden, shape.hidden + 1];
+            c.networks.predictor = [shape.hidden + 2, shape.hidden];
+            c.batch = shape.rows;
+            c.rollout = shape.rollout;
+            c.networks.dropout = shape.dropout;
+            c.predictor.submasks = shape.stage().submasks;
+            c.seed = 5;
+        });
         let mut gpu = Stepper::new(engine, &data, config).unwrap_or_else(|error| panic!("{error}"));
         gpu.set_stage(shape.stage()).expect("valid");
         Self::of(OnGpu::Steps(gpu), shape.scale)
@@ -212,7 +219,8 @@ fn every_call_agrees(engine: &Engine) {
         let name = format!("{}, options {:?}", shape.name, shape.options);
         let mut pair = Pair::new(engine, &shape);
         // Steps without the relaxed gradient only where there is nothing of it.
-        let last = if shape.options == Some(1.0) && shape.rollout != soft { "step.scored" } else { "step" };
+        let last =
+            if shape.options == Some(1.0) && shape.rollout != soft { "step.reinforce" } else { "step" };
         for section in ["step", "warm_up", last, "validate"] {
             for call in common::section(pair.cpu.plan(), section) {
                 let kernel = pair.cpu.plan().calls()[call].kernel.name;
@@ -317,7 +325,7 @@ fn random_numbers_are_the_same_bits() {
         }
         if kernel == own::Submask::KERNEL.name {
             let kept = pair.cpu.reals(relax).iter().sum::<f32>() / (33.0 * 130.0);
-            assert!((kept - 0.5).abs() < 0.05, "{kept} of the parts were kept");
+            assert!((kept - 0.5).abs() < 0.05, "{kept} of the sub-masks were kept");
         }
     }
     assert!(drawn.iter().chain([&k::Gumbel::KERNEL.name]).all(|kernel| seen.contains(kernel)), "{seen:?}");

@@ -8,7 +8,7 @@ use querent::data::Normalization;
 use querent::nmppg::Config;
 use querent::nn::Tensors;
 use querent::policy::history::Epoch;
-use querent::{Error, Model, Problem};
+use querent::{Error, Model, Problem, Step};
 use safetensors::Dtype;
 use std::path::Path;
 
@@ -37,9 +37,9 @@ fn contradicting_parts_are_refused() {
         parts.3[0].weight.pop();
     });
     refused("layer 1 of the policy has 12 weights and 4 biases, but it leads from 3 to 5", &|parts| {
-        parts.2.policy_hidden = [3, 5]
+        parts.2.networks.policy = [3, 5]
     });
-    refused("layer 0 of the policy", &|parts| parts.2.policy_hidden = [usize::MAX, 4]);
+    refused("layer 0 of the policy", &|parts| parts.2.networks.policy = [usize::MAX, 4]);
     refused("layer 2 of the predictor has 12 weights and 1 biases", &|parts| parts.4[2].bias.truncate(1));
     refused("layer 2 of the predictor", &|parts| {
         parts.0 =
@@ -88,6 +88,36 @@ fn a_model_comes_back_from_its_file_with_equal_bits() {
     loaded.save(&file).expect("saves");
     assert_eq!(Model::load(&file).expect("loads"), model);
     assert_eq!(folder.files(), ["model.safetensors"]);
+}
+
+/// A file that was written when settings were not nested, had other names and epochs other fields.
+#[test]
+fn a_model_of_an_earlier_version_asks_as_it_did() {
+    let model = Model::load(common::assets().join("models/v1.safetensors")).expect("loads");
+    let config = model.config();
+    assert_eq!((config.alpha, config.horizon, config.batch), (0.03, Some(4), 24));
+    assert_eq!((config.networks.policy, config.networks.predictor), ([8, 6], [6, 5]));
+    assert_eq!((config.schedule.stage_epochs, &config.schedule.temperatures[..]), (1, &[0.5, 0.1][..]));
+    assert_eq!((config.schedule.ema, config.gradient.rollouts), (0.0025, 2));
+    assert_eq!((config.predictor.submasks, config.predictor.input_noise), (0.8, 0.35));
+    assert_eq!((model.history().len(), model.history()[1].settings["tau_soft"]), (3, 0.5));
+
+    let mut session = model.session();
+    session.given([0.5, -1.0]).expect("taken");
+    let mut asked = Vec::new();
+    while let Step::Acquire(feature) = session.next() {
+        let groups = model.problem().group_of_column();
+        let columns = groups.iter().filter(|&&group| group as usize == feature).count();
+        session.observe(feature, vec![0.3 * (feature + 1) as f32; columns]).expect("taken");
+        asked.push(feature);
+    }
+    let bits: Vec<u32> = session.predict().iter().map(|p| p.to_bits()).collect();
+    assert_eq!((asked, bits), (vec![0], vec![1050487204, 1048663872, 1054965532]));
+
+    let folder = TempDir::new("model-earlier");
+    let file = folder.0.join("model.safetensors");
+    model.save(&file).expect("saves");
+    assert_eq!(Model::load(&file).expect("loads"), model);
 }
 
 #[test]
@@ -205,10 +235,10 @@ fn spoiled_files_are_refused_with_what_is_wrong() {
     describe("`config` cannot be read: unknown field `x`", "/config", json!({"x": 1}));
     describe(
         "tensor `policy.0.weight` has shape [3, 7], expected [8, 7]",
-        "/config/policy_hidden",
+        "/config/networks/policy",
         json!([8, 4]),
     );
-    describe("expected [18446744073709551615, 7]", "/config/policy_hidden", json!([u64::MAX, 4]));
+    describe("expected [18446744073709551615, 7]", "/config/networks/policy", json!([u64::MAX, 4]));
     describe("`model` cannot be read", "/history/1/seconds", json!(null));
     spoil("`model` cannot be read: missing field `history`", &|file| {
         describe_model(file, |text| drop(text.as_object_mut().expect("an object").remove("history")));

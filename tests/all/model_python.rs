@@ -69,8 +69,11 @@ fn model() -> Model {
         layers.iter_mut().flat_map(|layer| &mut layer.weight).for_each(|weight| *weight *= 3.0);
         layers
     };
-    let config =
-        Config { policy_hidden: [16, 12], predictor_hidden: [10, 20], horizon: Some(2), ..Config::new(0.03) };
+    let config = Config::new(0.03).with(|c| {
+        c.networks.policy = [16, 12];
+        c.networks.predictor = [10, 20];
+        c.horizon = Some(2);
+    });
     let (policy, predictor) = (network([16, 12], 4, 0), network([10, 20], 3, 1));
     querent::nmppg::model(problem, normalization, config, policy, predictor, Vec::new()).expect("fits")
 }

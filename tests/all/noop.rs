@@ -130,7 +130,10 @@ fn shape(name: &'static str, data: Dataset, config: Config) -> Shape {
 }
 
 fn widths(policy: [usize; 2], predictor: [usize; 2]) -> Config {
-    Config { policy_hidden: policy, predictor_hidden: predictor, ..Config::default() }
+    Config::default().with(|c| {
+        c.networks.policy = policy;
+        c.networks.predictor = predictor;
+    })
 }
 
 /// Shapes at the edges: sizes of one, sizes that are no multiple of anything, empty splits.
@@ -153,13 +156,20 @@ fn odd_shapes() -> Vec<Shape> {
     ]
 }
 
-/// Every shape with and without dropout and parts of paths, under hard and under relaxed masks.
+/// Every shape with and without dropout and sub-masks of paths, under hard and under relaxed masks.
 fn variants(shape: &Shape) -> Vec<(String, Config)> {
     let mut variants = Vec::new();
     for rollout in [Rollout::StraightThrough, Rollout::Soft] {
-        for (dropout, parts) in [(0.0, 0.7), (0.3, 0.7), (0.3, 0.0)] {
-            let name = format!("{}, {rollout:?}, dropout {dropout}, parts {parts}", shape.name);
-            variants.push((name, Config { rollout, dropout, parts, ..shape.config.clone() }));
+        for (dropout, submasks) in [(0.0, 0.7), (0.3, 0.7), (0.3, 0.0)] {
+            let name = format!("{}, {rollout:?}, dropout {dropout}, submasks {submasks}", shape.name);
+            variants.push((
+                name,
+                shape.config.clone().with(|c| {
+                    c.rollout = rollout;
+                    c.networks.dropout = dropout;
+                    c.predictor.submasks = submasks;
+                }),
+            ));
         }
     }
     variants
@@ -310,16 +320,21 @@ fn small_bindings_suffice_to_evaluate_a_long_table() {
 #[test]
 fn the_memory_budget_is_kept_or_refused() {
     // By the instance; or by two rows, where an instance's two rollouts stay together.
-    for (score_from, least_rows) in [(1.0, 1), (0.2, 2)] {
-        memory_budget_is_kept_or_refused(score_from, least_rows);
+    for (reinforce_from, least_rows) in [(1.0, 1), (0.2, 2)] {
+        memory_budget_is_kept_or_refused(reinforce_from, least_rows);
     }
 }
 
-fn memory_budget_is_kept_or_refused(score_from: f64, least_rows: usize) {
+fn memory_budget_is_kept_or_refused(reinforce_from: f64, least_rows: usize) {
     let host = Host::default_limits();
     let data = table(plain(10, 3), [64, 20, 20]);
-    let config =
-        |memory_budget| Config { batch: 64, memory_budget, score_from, ..widths([32, 32], [32, 32]) };
+    let config = |memory_budget| {
+        widths([32, 32], [32, 32]).with(|c| {
+            c.batch = 64;
+            c.memory_budget = memory_budget;
+            c.gradient.reinforce_from = reinforce_from;
+        })
+    };
     let memory = |budget| Stepper::memory(&host.engine, &data, &config(budget));
     let all = memory(u64::MAX).expect("fits");
     assert_eq!((all.rows, all.micro_batches), (64, 1));

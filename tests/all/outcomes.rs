@@ -9,19 +9,18 @@ use querent::nmppg::{Config, Trainer};
 use querent::policy::evaluate::outcomes;
 
 fn compare(name: &str, data: &Dataset) {
-    let config = Config {
-        warm_up_epochs: 1,
-        stage_epochs: 1,
-        epoch_steps: 60,
-        temperatures: vec![0.5],
-        policy_hidden: [16, 16],
-        predictor_hidden: [16, 16],
-        batch: 32,
-        average: 0.1,
+    let config = Config::new(0.0).with(|c| {
+        c.schedule.warm_up_epochs = 1;
+        c.schedule.stage_epochs = 1;
+        c.schedule.epoch_steps = 60;
+        c.schedule.temperatures = vec![0.5];
+        c.networks.policy = [16, 16];
+        c.networks.predictor = [16, 16];
+        c.batch = 32;
+        c.schedule.ema = 0.1;
         // Asking is free and stopping rare: there is something to compare.
-        initial_stop: Some(0.01),
-        ..Config::new(0.0)
-    };
+        c.exploration.initial_stop = Some(0.01);
+    });
     let mut trainer = Trainer::new(&Engine::cpu(), data, config).expect("fits");
     while trainer.epoch_blocking().expect("trains").is_some() {}
     let model = trainer.finish_blocking().expect("finishes");
@@ -57,8 +56,12 @@ fn sessions_agree_with_the_engine() {
 #[test]
 fn what_is_known_changes_the_belief() {
     let data = rig::toy(4, 200);
-    let config =
-        Config { warm_up_epochs: 1, stage_epochs: 1, epoch_steps: 30, average: 0.1, ..Config::new(0.01) };
+    let config = Config::new(0.01).with(|c| {
+        c.schedule.warm_up_epochs = 1;
+        c.schedule.stage_epochs = 1;
+        c.schedule.epoch_steps = 30;
+        c.schedule.ema = 0.1;
+    });
     let mut trainer = Trainer::new(&Engine::cpu(), &data, config).expect("fits");
     while trainer.epoch_blocking().expect("trains").is_some() {}
     let model = trainer.finish_blocking().expect("finishes");

@@ -12,7 +12,12 @@ fn data() -> Dataset {
 }
 
 fn config() -> Config {
-    Config { policy_hidden: [24, 20], predictor_hidden: [24, 20], batch: 50, seed: 7, ..Config::new(0.02) }
+    Config::new(0.02).with(|c| {
+        c.networks.policy = [24, 20];
+        c.networks.predictor = [24, 20];
+        c.batch = 50;
+        c.seed = 7;
+    })
 }
 
 fn trainer(engine: &Engine, config: Config) -> Stepper {
@@ -30,14 +35,14 @@ const ALL: Stage = Stage {
     predictor_rate: 1e-3,
     lure: 0.4,
     guard: 0.02,
-    average: 0.1,
+    ema: 0.1,
     exact_stop: true,
     hazard: 0.05,
-    score: 1.0,
-    twins: 2,
+    reinforce: 1.0,
+    rollouts: 2,
     focus: 0.5,
-    parts: 0.7,
-    blur: 0.2,
+    submasks: 0.7,
+    input_noise: 0.2,
 };
 
 /// Warm-up, two stages, an evaluation in between: what a run does.
@@ -215,7 +220,7 @@ fn micro_batches_give_the_same_step() {
     let published = *trainer(&Engine::cpu(), config()).stage();
     for (name, engine) in engines() {
         for rollout in [Rollout::StraightThrough, Rollout::Soft] {
-            for stage in [published, Stage { score: 0.0, ..ALL }] {
+            for stage in [published, Stage { reinforce: 0.0, ..ALL }] {
                 let apart = apart_when_split(&engine, Config { rollout, ..config() }, stage);
                 assert!(apart < 1e-4, "{name}, {rollout:?}, {stage:?}: {apart:.1e}");
             }
@@ -223,18 +228,18 @@ fn micro_batches_give_the_same_step() {
     }
 }
 
-/// The same with the score-function gradient: an instance's twins must not be taken for another's.
+/// The same with REINFORCE: an instance's rollouts must not be taken for another's.
 #[test]
-fn micro_batches_keep_twins_together() {
+fn micro_batches_keep_rollouts_together() {
     for (name, engine) in engines() {
         let apart = apart_when_split(&engine, config(), ALL);
         assert!(apart < 1e-4, "{name}: {apart:.1e}");
     }
 }
 
-/// Rows 2i and 2i + 1 of a micro-batch are what `select_grad` takes for twins, in every batch.
+/// Rows 2i and 2i + 1 of a micro-batch are what `select_grad` takes for one instance's rollouts, in every batch.
 #[test]
-fn an_odd_batch_keeps_twins_together() {
+fn an_odd_batch_keeps_rollouts_together() {
     let mut trainer = trainer(&Engine::cpu(), Config { batch: 33, ..config() });
     trainer.set_stage(ALL).expect("valid");
     for step in 1..=4 {
@@ -242,7 +247,7 @@ fn an_odd_batch_keeps_twins_together() {
         let x = weights(&trainer, "x");
         // The first lane's 32 rows of 11 columns, padded to 12.
         let pairs = x[..32 * 12].chunks_exact(24).filter(|pair| pair[..12] == pair[12..]).count();
-        assert_eq!(pairs, 16, "twins in the first micro-batch of step {step}");
+        assert_eq!(pairs, 16, "rollouts of one instance in the first micro-batch of step {step}");
     }
 }
 

@@ -34,21 +34,20 @@ fn data() -> Dataset {
 /// the CPU engine, data and weights of ten seeds out of ten gave x11 first, objective 0.52 to 0.54 (chosen
 /// on these seeds, among some thirty settings; that both engines agree is what is tested).
 fn config() -> Config {
-    Config {
-        horizon: Some(3),
-        policy_hidden: [32, 32],
-        predictor_hidden: [32, 32],
-        batch: 128,
-        policy_rate: 0.01,
-        predictor_rate: 0.01,
-        temperatures: vec![0.8, 0.5, 0.2],
-        warm_up_epochs: 30,
-        stage_epochs: 2,
-        epoch_steps: 60,
-        lambda_share: 3.0,
-        average: 0.05,
-        ..Config::new(0.01)
-    }
+    Config::new(0.01).with(|c| {
+        c.horizon = Some(3);
+        c.networks.policy = [32, 32];
+        c.networks.predictor = [32, 32];
+        c.batch = 128;
+        c.schedule.policy_rate = 0.01;
+        c.schedule.predictor_rate = 0.01;
+        c.schedule.temperatures = vec![0.8, 0.5, 0.2];
+        c.schedule.warm_up_epochs = 30;
+        c.schedule.stage_epochs = 2;
+        c.schedule.epoch_steps = 60;
+        c.exploration.lambda_share = 3.0;
+        c.schedule.ema = 0.05;
+    })
 }
 
 fn train(engine: &Engine, data: &Dataset) -> Summary {

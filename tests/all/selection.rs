@@ -1,5 +1,5 @@
 //! Tier 3, the choice of a feature: its gradient in f64 against central differences and against what the
-//! score-function estimator is defined to be; then what hangs on it, the instance's twins and the masks
+//! score-function estimator is defined to be; then what hangs on it, the instance's rollouts and the masks
 //! drawn from its path.
 
 use crate::rig::{self, Random, Rig, assert_close, differences};
@@ -184,12 +184,12 @@ fn one_selection(features: usize, blocked: usize, hypers: &[f64]) {
     }
 }
 
-/// The predictor's weights: (1 − parts) (1 − focus + focus (k + 1) s q), and q = 1 at the end, so that
-/// over a rollout they are (1 − parts) (k + 1) in sum.
+/// The predictor's weights: (1 − submasks) (1 − focus + focus (k + 1) s q), and q = 1 at the end, so that
+/// over a rollout they are (1 − submasks) (k + 1) in sum.
 #[test]
 fn the_predictors_weights() {
     let (rows, steps) = (3, 4);
-    for (focus, parts) in [(0.0, 0.0), (0.5, 0.0), (0.5, 0.7), (0.0, 0.7)] {
+    for (focus, submasks) in [(0.0, 0.0), (0.5, 0.0), (0.5, 0.7), (0.0, 0.7)] {
         let mut all = vec![0.0; (steps + 1) * rows * scalars::LEN];
         let mut random = Random::new(3);
         for step in 0..steps {
@@ -197,7 +197,7 @@ fn the_predictors_weights() {
             let mut rig = place.rig();
             rig.set(
                 "hyper",
-                &hypers(&[(hyper::FOCUS, focus), (hyper::SUBMASKS, parts), (hyper::HAZARD, 0.1)]),
+                &hypers(&[(hyper::FOCUS, focus), (hyper::SUBMASKS, submasks), (hyper::HAZARD, 0.1)]),
             );
             rig.set_words("when", &[NEVER; 15]).set("scalars", &all);
             rig.set("z", &random.normals(steps * rows * place.pitches().0));
@@ -208,27 +208,27 @@ fn the_predictors_weights() {
             for t in 0..=steps {
                 let halt = if t == steps { 1.0 } else { word(t, scalars::HALT) };
                 let stops = (steps + 1) as f64 * word(t, scalars::SURVIVAL) * halt;
-                let expected = (1.0 - parts) * (1.0 - focus + focus * stops);
+                let expected = (1.0 - submasks) * (1.0 - focus + focus * stops);
                 assert!((word(t, scalars::WEIGHT) - expected).abs() < 1e-12, "step {t}");
             }
             let sum: f64 = (0..=steps).map(|t| word(t, scalars::WEIGHT)).sum();
-            assert!((sum - (1.0 - parts) * (steps + 1) as f64).abs() < 1e-12, "{sum}");
+            assert!((sum - (1.0 - submasks) * (steps + 1) as f64).abs() < 1e-12, "{sum}");
         }
     }
 }
 
-/// The score-function part against its formula: of the relaxed gradient of r̃ the share 1 − score stays,
+/// The part of REINFORCE against its formula: of the relaxed gradient of r̃ the share 1 − reinforce stays,
 ///   r̃_j (dr_j − Σ r̃ dr)/(τs τh),  dr_j = s α g c_j + (1 − m̃_j) M_j,
-/// and to the rest, which central differences have checked, comes  score s g (Q − b) (1[j chosen] − r_j)/τh.
+/// and to the rest, which central differences have checked, comes  reinforce s g (Q − b) (1[j chosen] − r_j)/τh.
 /// In the middle of the tape and at its end, where S' is the last loss. Of five rows the last has no
-/// twin, or one twin less than the others.
+/// other rollout, or one rollout less than the others.
 #[test]
-fn the_score_function_part() {
-    for (twins, step) in [(1, 1), (2, 1), (3, 1), (2, 2), (3, 2)] {
+fn the_part_of_reinforce() {
+    for (rollouts, step) in [(1, 1), (2, 1), (3, 1), (2, 2), (3, 2)] {
         let place = Place { rows: 5, features: 6, step, steps: 3, soft: false };
         let (rows, features, tape, at) = (place.rows, place.features, place.tape(), place.at());
         let (zp, dp) = place.pitches();
-        let mut random = Random::new(twins as u64);
+        let mut random = Random::new(rollouts as u64);
         let (before, masks) = (random.positives(tape * scalars::LEN), random.positives(tape * 2 * dp));
         let (carried, prices) = (random.normals(rows * dp), random.positives(features));
         let (all_losses, noise) = (random.positives(tape * losses::LEN), random.normals(3 * rows * zp));
@@ -238,10 +238,10 @@ fn the_score_function_part() {
             (0..rows * features).map(|i| if i % features == 0 { 0 } else { NEVER }).collect();
         let mut rig = place.rig();
         rig.set("gumbel", &noise).set("costs", &prices).set("losses", &all_losses).set("m", &carried);
-        let mut run = |score: f64, exact: f64| {
+        let mut run = |reinforce: f64, exact: f64| {
             let options = [
-                (hyper::REINFORCE, score),
-                (hyper::ROLLOUTS, twins as f64),
+                (hyper::REINFORCE, reinforce),
+                (hyper::ROLLOUTS, rollouts as f64),
                 (hyper::EXACT_STOP, exact),
                 (hyper::HAZARD, 0.1),
             ];
@@ -251,9 +251,9 @@ fn the_score_function_part() {
             (gradient, rig.get("scalars"), rig.get("relax"), rig.words("path"))
         };
         let (alpha, tau_hard, tau_soft) = (0.3, 1.3, 0.7);
-        for (score, exact) in [(1.0, 1.0), (0.4, 1.0), (1.0, 0.0)] {
+        for (reinforce, exact) in [(1.0, 1.0), (0.4, 1.0), (1.0, 0.0)] {
             let (without, ..) = run(0.0, exact);
-            let (got, s, relax, path) = run(score, exact);
+            let (got, s, relax, path) = run(reinforce, exact);
             let word = |row: usize, word: usize| s[(at + row) * scalars::LEN + word];
             let ahead = |row: usize| {
                 let next = at + rows + row;
@@ -266,9 +266,9 @@ fn the_score_function_part() {
             };
             let mut expected = without;
             for row in 0..rows {
-                let group = row / twins * twins..rows.min(row / twins * twins + twins);
-                let others: Vec<f64> = group.filter(|&twin| twin != row).map(ahead).collect();
-                assert_eq!(others.is_empty(), twins == 1 || (twins == 2 && row == 4));
+                let group = row / rollouts * rollouts..rows.min(row / rollouts * rollouts + rollouts);
+                let others: Vec<f64> = group.filter(|&other| other != row).map(ahead).collect();
+                assert_eq!(others.is_empty(), rollouts == 1 || (rollouts == 2 && row == 4));
                 let share = word(row, scalars::SURVIVAL) * word(row, scalars::GO);
                 let mean = others.iter().sum::<f64>() / others.len() as f64;
                 let advantage = if others.is_empty() { 0.0 } else { share * (ahead(row) - mean) };
@@ -284,18 +284,22 @@ fn the_score_function_part() {
                     let hit = f64::from(u8::from(path[at + row] as usize == i));
                     let relaxed = chance(i) * (dr(i) - pull) / tau_soft;
                     expected[row * (features + 1) + i] +=
-                        score * (advantage * (hit - p(i) / mass) - relaxed) / tau_hard;
+                        reinforce * (advantage * (hit - p(i) / mass) - relaxed) / tau_hard;
                 }
             }
-            assert_close(&format!("twins {twins}, step {step}, score {score}"), &got, &expected);
+            assert_close(
+                &format!("rollouts {rollouts}, step {step}, reinforce {reinforce}"),
+                &got,
+                &expected,
+            );
         }
     }
 }
 
-/// Why the score-function part may be used: its mean over the choices is the gradient of the mean cost,
-/// whatever the twin did. Each feature is chosen in turn, by noise, and weighted by its probability.
+/// Why REINFORCE may be used: its mean over the choices is the gradient of the mean cost,
+/// whatever the other rollout did. Each feature is chosen in turn, by noise, and weighted by its probability.
 #[test]
-fn the_score_function_gradient_is_right_in_the_mean() {
+fn reinforce_is_right_in_the_mean() {
     let place = Place { rows: 2, features: 4, step: 0, steps: 2, soft: false };
     let (features, (zp, dp)) = (place.features, place.pitches());
     let mut random = Random::new(8);
@@ -323,26 +327,26 @@ fn the_score_function_gradient_is_right_in_the_mean() {
             - guard * 0.5 * (stop.ln() + (1.0 - stop).ln())
     });
     let p = softmax(&logits[..=features]);
-    for twin in 0..features {
+    for other in 0..features {
         let mut mean = vec![0.0; features + 1];
         for chosen in 0..features {
             let mut noise = vec![0.0; 4 * zp];
             noise[chosen] = 50.0;
-            noise[zp + twin] = 50.0;
+            noise[zp + other] = 50.0;
             rig.set("gumbel", &noise).set("z", &logits).set_words("when", &[NEVER; 8]);
             rig.set("scalars", &before).run("forward").run("backward");
-            assert_eq!(rig.words("path")[..2], [chosen as u32, twin as u32]);
+            assert_eq!(rig.words("path")[..2], [chosen as u32, other as u32]);
             let gradient = rig.get("z");
             let weight = p[chosen] / (1.0 - p[features]);
             mean.iter_mut().zip(&gradient).for_each(|(mean, g)| *mean += weight * g);
         }
-        assert_close(&format!("the mean, twin chose {twin}"), &mean, &numeric);
+        assert_close(&format!("the mean, the other chose {other}"), &mean, &numeric);
     }
 }
 
-/// An instance's twins are rows side by side; without twins every row is another instance.
+/// An instance's rollouts are rows side by side; without rollouts every row is another instance.
 #[test]
-fn twins_are_the_same_instance() {
+fn rollouts_are_of_the_same_instance() {
     let (rows, len) = (6usize, 40usize);
     let mut b = PlanBuilder::new(1);
     let mut words = |name: &str, len| b.buffer(name, Elem::U32, len, Scope::Shared);
@@ -369,10 +373,10 @@ fn twins_are_the_same_instance() {
     let mut rig = Rig::new(b);
     rig.set("data_x", &(0..len).map(|i| i as f64).collect::<Vec<_>>());
     rig.set_words("data_y", &(0..len as u32).collect::<Vec<_>>());
-    let mut batch = |twins: u32, batch: u32| {
+    let mut batch = |rollouts: u32, batch: u32| {
         let mut words = [0; clock::LEN];
         words[clock::BATCH] = batch;
-        words[clock::COPIES] = twins;
+        words[clock::COPIES] = rollouts;
         let y = rig.set_words("clock", &words).run("gather").words("y");
         let x: Vec<u32> = rig.get("x").iter().step_by(4).map(|&x| x as u32).collect();
         assert_eq!(x, y);
@@ -381,17 +385,17 @@ fn twins_are_the_same_instance() {
     let alone: Vec<u32> = (0..3).flat_map(|at| batch(1, at)).collect();
     assert_eq!(alone[..rows], batch(0, 0), "none is one");
     assert!((1..alone.len()).all(|i| !alone[..i].contains(&alone[i])), "{alone:?}");
-    for twins in [2, 3] {
-        let together: Vec<u32> = (0..3).flat_map(|at| batch(twins, at)).collect();
-        let expected: Vec<u32> = (0..together.len()).map(|i| alone[i / twins as usize]).collect();
-        assert_eq!(together, expected, "the same order, each instance {twins} times");
+    for rollouts in [2, 3] {
+        let together: Vec<u32> = (0..3).flat_map(|at| batch(rollouts, at)).collect();
+        let expected: Vec<u32> = (0..together.len()).map(|i| alone[i / rollouts as usize]).collect();
+        assert_eq!(together, expected, "the same order, each instance {rollouts} times");
     }
 }
 
 /// Parts of a path: of its first 2 L features about half, other ones at every step of the clock; with more
 /// features than one draw of random bits has.
 #[test]
-fn parts_of_a_path() {
+fn submasks_of_a_path() {
     let (rows, steps, features) = (40usize, 150usize, 150usize);
     let pitch = querent::nn::pitch(features);
     let mut b = PlanBuilder::new(1);
@@ -451,7 +455,7 @@ fn parts_of_a_path() {
     let within: Vec<bool> =
         indices().map(|(row, i)| acquired(row, i) && at(row, i) < 2 * asked(row)).collect();
     assert!(mask.iter().all(|&v| v == 0.0 || v == 1.0));
-    assert!(mask.iter().zip(&within).all(|(&v, &within)| within || v == 0.0), "not a part of the path");
+    assert!(mask.iter().zip(&within).all(|(&v, &within)| within || v == 0.0), "not a sub-mask of the path");
     let count = within.iter().filter(|&&within| within).count();
     let share = mask.iter().sum::<f64>() / count as f64;
     assert!((share - 0.5).abs() < 0.03, "{share} of {count} are kept");
@@ -498,12 +502,11 @@ fn bytes_are_gathered_as_reals_are() {
         split(few()),
         split(none()),
     );
-    let config = querent::nmppg::Config {
-        batch: 8,
-        policy_hidden: [4, 4],
-        predictor_hidden: [4, 4],
-        ..querent::nmppg::Config::new(0.01)
-    };
+    let config = querent::nmppg::Config::new(0.01).with(|c| {
+        c.batch = 8;
+        c.networks.policy = [4, 4];
+        c.networks.predictor = [4, 4];
+    });
     let weights = |data: querent::data::Dataset| {
         let mut stepper =
             querent::nmppg::Stepper::new(&querent::Engine::cpu(), &data, config.clone()).expect("fits");

@@ -230,7 +230,10 @@ fn an_answer_that_the_networks_cannot_bear_is_taken_back() {
     let model = querent::nmppg::model(
         Problem::ungrouped(&[1.0], 2).expect("valid"),
         Normalization { mean: vec![0.0], scale: vec![1e-10] },
-        Config { policy_hidden: [1, 1], predictor_hidden: [1, 1], ..Config::default() },
+        Config::default().with(|c| {
+            c.networks.policy = [1, 1];
+            c.networks.predictor = [1, 1];
+        }),
         vec![layer(0.0), narrow.clone(), last(1.0)],
         vec![layer(1.0), narrow, last(0.5)],
         Vec::new(),

@@ -13,17 +13,16 @@ fn data(rows: usize) -> Dataset {
 
 /// A run of seconds.
 fn short() -> Config {
-    Config {
-        policy_hidden: [24, 24],
-        predictor_hidden: [24, 24],
-        batch: 64,
-        temperatures: vec![0.8, 0.2],
-        warm_up_epochs: 1,
-        stage_epochs: 2,
-        epoch_steps: 6,
-        seed: 4,
-        ..Config::new(0.01)
-    }
+    Config::new(0.01).with(|c| {
+        c.networks.policy = [24, 24];
+        c.networks.predictor = [24, 24];
+        c.batch = 64;
+        c.schedule.temperatures = vec![0.8, 0.2];
+        c.schedule.warm_up_epochs = 1;
+        c.schedule.stage_epochs = 2;
+        c.schedule.epoch_steps = 6;
+        c.seed = 4;
+    })
 }
 
 fn trainer(engine: &Engine, data: &Dataset, config: Config) -> Trainer {
@@ -112,14 +111,13 @@ fn the_best_epoch_is_what_comes_out() {
 #[test]
 fn a_small_run_learns_to_ask_for_the_context() {
     let data = synthetic::cube_nm(3, [2_000, 300, 1_000], 2, 0.05).expect("valid").standardized();
-    let config = Config {
-        policy_hidden: [64, 64],
-        predictor_hidden: [64, 64],
-        horizon: Some(8),
-        stage_epochs: 2,
-        epoch_steps: 150,
-        ..Config::new(0.05)
-    };
+    let config = Config::new(0.05).with(|c| {
+        c.networks.policy = [64, 64];
+        c.networks.predictor = [64, 64];
+        c.horizon = Some(8);
+        c.schedule.stage_epochs = 2;
+        c.schedule.epoch_steps = 150;
+    });
     let (mut trainer, _) = finish(trainer(&Engine::cpu(), &data, config.clone()));
     let test = trainer.stepper_mut().evaluate_blocking(Part::Test).expect("evaluates");
     let reference = reference_blocking(&Engine::cpu(), &data, &config).expect("evaluates");

@@ -23,7 +23,7 @@ impl Layout {
         let rows = Rows { first: 0, count: steps * micro.rows };
         net.backward_hidden(b, rows, tape, self.multipliers());
         net.backward_weights(b, rows.count, tape, s.batch * steps, micro.accumulate);
-        if let Some(grad_input) = tape.grad_input.filter(|_| !self.shape.scored) {
+        if let Some(grad_input) = tape.grad_input.filter(|_| !self.shape.reinforced) {
             net.backward_input(b, rows, tape, grad_input);
             b.call(
                 k::MaskGrad {
@@ -68,16 +68,16 @@ impl Layout {
     }
 
     fn policy_backward(&self, b: &mut PlanBuilder, micro: Micro) {
-        let (rows, steps, scored) = (micro.rows, self.shape.steps, self.shape.scored);
+        let (rows, steps, reinforced) = (micro.rows, self.shape.steps, self.shape.reinforced);
         let (net, tape) = (&self.policy, &self.policy_tape);
         let all = Rows { first: 0, count: steps * rows };
-        if !scored {
+        if !reinforced {
             self.carry(b, rows, steps);
         }
         for t in (0..steps).rev() {
             self.select_grad(b, rows, t);
             // Without M, no step's gradient depends on a later one's networks: all at once, below.
-            if scored {
+            if reinforced {
                 continue;
             }
             let at = Rows { first: t * rows, count: rows };
@@ -88,7 +88,7 @@ impl Layout {
                 self.carry(b, rows, t);
             }
         }
-        if scored {
+        if reinforced {
             net.backward_hidden(b, all, tape, None);
         }
         let batch = self.batches.sizes.batch;
@@ -106,7 +106,7 @@ impl Layout {
                 features: word(features),
                 logit_pitch: word(pitch(features + 1)),
                 mask_pitch: word(pitch(features)),
-                relaxed: u32::from(!self.shape.scored),
+                relaxed: u32::from(!self.shape.reinforced),
             },
             &[
                 self.policy_tape.logits(),

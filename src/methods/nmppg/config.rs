@@ -1,13 +1,16 @@
-//! What a training run is set to.
+//! What a training run is set to, by subject.
 
 use crate::error::{Error, Result};
+use crate::methods::range::{self, Rule};
+use crate::methods::set;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Which masks the networks see during training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rollout {
-    /// Hard masks forward, relaxed ones backward: what inference will meet.
+    /// The straight-through estimator: hard masks forward, which is what inference will meet, and those relaxed by the
+    /// Gumbel-softmax backward.
     StraightThrough,
     /// Relaxed masks both ways: an ablation, and a test of correctness, as its gradient is exact.
     Soft,
@@ -15,10 +18,11 @@ pub enum Rollout {
 
 /// What changes from stage to stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)] // and no defaults: a checkpoint that lacks a setting would go on with another one
 pub struct Stage {
     /// What one unit of cost is worth in nats of loss, α.
     pub alpha: f64,
-    /// Temperature of the relaxation, τs.
+    /// Gumbel-softmax temperature, τs: that of the relaxation.
     pub tau_soft: f64,
     /// Weight of the entropy bonus, λ.
     pub lambda: f64,
@@ -26,27 +30,28 @@ pub struct Stage {
     pub policy_rate: f64,
     /// The predictor's learning rate.
     pub predictor_rate: f64,
+    /// Share of the newest weights in their exponential moving average (EMA, Polyak averaging), which evaluation uses;
+    /// 1: no averaging.
+    pub ema: f64,
     /// Share of the entropy bonus that counts as value: 1 as published; 0 for a bonus that makes the
     /// policy try things but does not reward asking on.
     pub lure: f64,
     /// Weight of the guard that keeps stopping and going on both possible; 0 as published.
     pub guard: f64,
-    /// Share of the newest weights in the moving average that evaluation uses; 1: no averaging.
-    pub average: f64,
     /// The stop's share is its probability itself, not a relaxed sample of it; `false` as published.
     pub exact_stop: bool,
-    /// Chance that a run is cut short at a step, whatever the policy wants; 0 as published.
+    /// Hazard: the chance that a rollout is cut short at a step, whatever the policy wants; 0 as published.
     pub hazard: f64,
-    /// Share of the score-function gradient in that of the choice between features; 0 as published.
-    pub score: f64,
-    /// Rollouts of each instance in a batch: each is the others' baseline; 1 as published.
-    pub twins: usize,
+    /// Share of the score-function gradient (REINFORCE) in that of the choice between features; 0 as published.
+    pub reinforce: f64,
+    /// Rollouts of each instance in a batch: each is the others' leave-one-out baseline (RLOO); 1 as published.
+    pub rollouts: usize,
     /// Share of the predictor's loss that counts where the policy stops; 0 as published.
     pub focus: f64,
-    /// Share of the predictor's loss on random parts of what was asked; 0 as published.
-    pub parts: f64,
-    /// Noise on the training rows, in standard deviations of each column; 0 as published.
-    pub blur: f64,
+    /// Share of the predictor's loss on random sub-masks of what was asked; 0 as published.
+    pub submasks: f64,
+    /// Input noise (augmentation) on the training rows, in standard deviations of each column; 0 as published.
+    pub input_noise: f64,
 }
 
 impl Default for Stage {
@@ -57,16 +62,16 @@ impl Default for Stage {
             lambda: 0.0,
             policy_rate: 1e-3,
             predictor_rate: 1e-4,
+            ema: 1.0,
             lure: 1.0,
             guard: 0.0,
-            average: 1.0,
             exact_stop: false,
             hazard: 0.0,
-            score: 0.0,
-            twins: 1,
+            reinforce: 0.0,
+            rollouts: 1,
             focus: 0.0,
-            parts: 0.0,
-            blur: 0.0,
+            submasks: 0.0,
+            input_noise: 0.0,
         }
     }
 }
@@ -76,6 +81,17 @@ const DEFAULT_HORIZON: usize = 30;
 
 /// Settings of a training run. Every field has a default ([`Config::new`]) that was measured on the
 /// synthetic tasks: `docs/training.md` shows each choice's effect.
+///
+/// # Examples
+/// ```
+/// use querent::nmppg::Config;
+///
+/// let config = Config::new(0.02).with(|c| {
+///     c.schedule.stage_epochs = 3;
+///     c.networks.policy = [64, 32];
+/// });
+/// assert_eq!((config.alpha, config.schedule.patience), (0.02, 5));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -83,39 +99,99 @@ pub struct Config {
     pub alpha: f64,
     /// Acquisitions at most; `None`: all features, at most 30.
     pub horizon: Option<usize>,
-    /// Widths of the policy's hidden layers.
-    pub policy_hidden: [usize; 2],
-    /// Widths of the predictor's hidden layers.
-    pub predictor_hidden: [usize; 2],
     /// Instances of a training step.
     pub batch: usize,
-    /// The policy's learning rate, at its largest.
-    pub policy_rate: f64,
-    /// The predictor's learning rate, at its largest.
-    pub predictor_rate: f64,
-    /// Whether rates and bonuses fall over the run (rates along a half cosine).
-    pub decay: bool,
-    /// Probability that a hidden unit of the predictor is dropped in training.
+    /// Seed of weights, order, noise and dropout.
+    pub seed: u64,
+    /// Which masks the networks see: straight-through or soft.
+    pub rollout: Rollout,
+    /// Bytes that tapes and gradients may take; larger batches are split into micro-batches.
+    pub memory_budget: u64,
+    /// The networks' shapes.
+    pub networks: Networks,
+    /// How long a run takes, and what falls and rises over it.
+    pub schedule: Schedule,
+    /// What the policy's gradient is.
+    pub gradient: Gradient,
+    /// What keeps the policy trying things.
+    pub exploration: Exploration,
+    /// What the predictor learns on.
+    pub predictor: Predictor,
+}
+
+/// The networks' shapes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Networks {
+    /// Widths of the policy's hidden layers.
+    pub policy: [usize; 2],
+    /// Widths of the predictor's hidden layers.
+    pub predictor: [usize; 2],
+    /// Dropout: the probability that a hidden unit of the predictor is left out in training.
     pub dropout: f64,
-    /// Temperature of the policy, τh.
-    pub tau_hard: f64,
-    /// Temperature of the relaxation, τs, stage by stage.
+}
+
+/// How long a run takes, and what falls and rises over it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Schedule {
+    /// Gumbel-softmax temperatures, τs, of one stage after the other (annealing).
     pub temperatures: Vec<f64>,
-    /// Epochs of the warm-up, in which the predictor learns alone on random masks.
+    /// Epochs of the warm-up (pretraining), in which the predictor learns alone on random masks.
     pub warm_up_epochs: usize,
     /// Epochs of a stage, at most.
     pub stage_epochs: usize,
-    /// A stage ends after so many epochs without a better validation objective.
+    /// Early stopping: a stage ends after so many epochs without a better validation objective.
     pub patience: usize,
     /// Training steps of an epoch: small tables are gone through as often as fits into them, larger ones
     /// once.
     pub epoch_steps: usize,
+    /// The policy's learning rate, at its largest.
+    pub policy_rate: f64,
+    /// The predictor's learning rate, at its largest.
+    pub predictor_rate: f64,
+    /// Whether rates and bonuses fall over the run (rates along a half cosine: cosine decay).
+    pub decay: bool,
+    /// Share of the newest weights in their exponential moving average (EMA, Polyak averaging), of both networks: it is
+    /// what is evaluated and kept; 1: no averaging.
+    pub ema: f64,
+    /// α at the start of the first stage, as a share of α.
+    pub alpha_start: f64,
+    /// Share of the run after which α has its full value.
+    pub alpha_ramp: f64,
+    /// Rollouts of the next epoch end after a quarter, a half or three quarters of the horizon if less
+    /// than this mass would go on there; 0: always after all of it. Evaluation always has all of it.
+    pub tail: f64,
+}
+
+/// What the policy's gradient is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gradient {
+    /// Temperature of the policy, τh: that of its softmax, not of the relaxation.
+    pub tau_hard: f64,
+    /// The stop's share is its probability itself, not a relaxed sample of it.
+    pub exact_stop: bool,
+    /// Share of the run after which the choice between features follows the score-function gradient (REINFORCE)
+    /// instead of the relaxed one; 1: never.
+    pub reinforce_from: f64,
+    /// Rollouts of each instance in a batch from then on: each is the others' leave-one-out baseline (RLOO).
+    pub rollouts: usize,
+    /// Hazard: the chance, at the start of the first stage, that a rollout is cut short at a step, whatever the policy
+    /// wants. It fades away over the run.
+    pub hazard: f64,
+}
+
+/// What keeps the policy trying things.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Exploration {
     /// Weight of the entropy bonus, λ, throughout; `None`: `lambda_share` decides.
     pub lambda: Option<f64>,
-    /// λ as a share of what one question costs: 1 is a bonus that pays for the cheapest question of a
-    /// policy that knows nothing.
+    /// λ, the weight of the entropy bonus, as a share of what one question costs: 1 is a bonus that pays for the
+    /// cheapest question of a policy that knows nothing.
     pub lambda_share: f64,
-    /// Share of the bonus that counts as value (see [`Stage::lure`]).
+    /// Share of the entropy bonus that counts as value (see [`Stage::lure`]).
     pub lure: f64,
     /// Weight, in units of α, of the guard that keeps stopping and going on both possible.
     pub guard: f64,
@@ -123,39 +199,20 @@ pub struct Config {
     pub bonus_end: f64,
     /// Probability of stopping at the first step before anything is learned; `None`: as initialised.
     pub initial_stop: Option<f64>,
-    /// α at the start of the first stage, as a share of α.
-    pub alpha_start: f64,
-    /// Share of the run after which α has its full value.
-    pub alpha_ramp: f64,
-    /// Share of the newest weights in the moving average that is evaluated and kept; 1: no averaging.
-    pub average: f64,
-    /// The stop's share is its probability itself, not a relaxed sample of it.
-    pub exact_stop: bool,
-    /// Chance, at the start of the first stage, that a run is cut short at a step, whatever the policy
-    /// wants. It fades away over the run.
-    pub hazard: f64,
-    /// Share of the run after which the choice between features follows the score-function gradient
-    /// instead of the relaxed one; 1: never.
-    pub score_from: f64,
-    /// Rollouts of each instance in a batch from then on: each is the others' baseline.
-    pub twins: usize,
+}
+
+/// What the predictor learns on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Predictor {
     /// Share of the predictor's loss that counts where the policy stops; it rises to this value over the
     /// first half of the run.
     pub focus: f64,
-    /// Share of the predictor's loss on random parts of what was asked.
-    pub parts: f64,
-    /// Noise on the training rows of a small table, in standard deviations of each column: what a table
-    /// that is gone through n times an epoch gets is 1 − 1/n of it.
-    pub blur: f64,
-    /// Rollouts of the next epoch end after a quarter, a half or three quarters of the horizon if less
-    /// than this mass would go on there; 0: always after all of it. Evaluation always has all of it.
-    pub tail: f64,
-    /// Which masks the networks see.
-    pub rollout: Rollout,
-    /// Seed of weights, order, noise and dropout.
-    pub seed: u64,
-    /// Bytes that tapes and gradients may take; larger batches are split into micro-batches.
-    pub memory_budget: u64,
+    /// Share of the predictor's loss on random sub-masks of what was asked (mask augmentation).
+    pub submasks: f64,
+    /// Input noise (augmentation) on the training rows of a small table, in standard deviations of each column: what a
+    /// table that is gone through n times an epoch gets is 1 − 1/n of it.
+    pub input_noise: f64,
 }
 
 impl Default for Config {
@@ -163,55 +220,82 @@ impl Default for Config {
         Self {
             alpha: 0.02,
             horizon: None,
-            policy_hidden: [256, 128],
-            predictor_hidden: [128, 128],
             batch: 128,
-            policy_rate: 1e-3,
-            predictor_rate: 1e-3,
-            decay: true,
-            dropout: 0.0,
-            tau_hard: 1.0,
+            seed: 0,
+            rollout: Rollout::StraightThrough,
+            memory_budget: 1 << 30,
+            networks: Networks::default(),
+            schedule: Schedule::default(),
+            gradient: Gradient::default(),
+            exploration: Exploration::default(),
+            predictor: Predictor::default(),
+        }
+    }
+}
+
+impl Default for Networks {
+    fn default() -> Self {
+        Self { policy: [256, 128], predictor: [128, 128], dropout: 0.0 }
+    }
+}
+
+/// The published temperatures.
+const TEMPERATURES: [f64; 5] = [0.8, 0.5, 0.2, 0.05, 0.02];
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self {
             temperatures: TEMPERATURES.to_vec(),
             warm_up_epochs: 3,
             stage_epochs: 5,
             patience: 5,
             epoch_steps: 900,
+            policy_rate: 1e-3,
+            predictor_rate: 1e-3,
+            decay: true,
+            ema: 0.0025,
+            alpha_start: 0.2,
+            alpha_ramp: 0.2,
+            tail: 0.005,
+        }
+    }
+}
+
+impl Default for Gradient {
+    fn default() -> Self {
+        Self { tau_hard: 1.0, exact_stop: true, reinforce_from: 0.2, rollouts: 2, hazard: 0.05 }
+    }
+}
+
+impl Default for Exploration {
+    fn default() -> Self {
+        Self {
             lambda: None,
             lambda_share: 0.2,
             lure: 0.0,
             guard: 0.2,
             bonus_end: 1.0,
             initial_stop: Some(0.2),
-            alpha_start: 0.2,
-            alpha_ramp: 0.2,
-            average: 0.0025,
-            exact_stop: true,
-            hazard: 0.05,
-            score_from: 0.2,
-            twins: 2,
-            focus: 0.5,
-            parts: 0.8,
-            blur: 0.35,
-            tail: 0.005,
-            rollout: Rollout::StraightThrough,
-            seed: 0,
-            memory_budget: 1 << 30,
         }
     }
 }
 
-/// Checks that shares of something are shares, and leave something over.
-fn check_shares(shares: &[(&str, f64)]) -> Result<()> {
-    match shares.iter().find(|(_, value)| !(0.0..1.0).contains(value)) {
-        None => Ok(()),
-        Some((name, value)) => {
-            Err(Error::Config(format!("{name} is {value}, but it must be at least 0 and below 1")))
-        }
+impl Default for Predictor {
+    fn default() -> Self {
+        Self { focus: 0.5, submasks: 0.8, input_noise: 0.35 }
     }
 }
 
-/// The published temperatures.
-const TEMPERATURES: [f64; 5] = [0.8, 0.5, 0.2, 0.05, 0.02];
+/// What settings were called in earlier versions, where the last name is another one now: old name and path.
+pub const RENAMED: &[(&str, &str)] = &[
+    ("policy_hidden", "networks.policy"),
+    ("predictor_hidden", "networks.predictor"),
+    ("average", "schedule.ema"),
+    ("score_from", "gradient.reinforce_from"),
+    ("twins", "gradient.rollouts"),
+    ("parts", "predictor.submasks"),
+    ("blur", "predictor.input_noise"),
+];
 
 impl Config {
     /// The default settings for a trade-off α between loss and cost.
@@ -223,38 +307,58 @@ impl Config {
     /// patience of 100, constant rates of 1e-3 and 1e-4, dropout 0.3, and nothing that we added.
     pub fn paper(alpha: f64) -> Self {
         Self {
-            alpha,
-            policy_hidden: [128, 128],
-            predictor_rate: 1e-4,
-            decay: false,
-            dropout: 0.3,
-            warm_up_epochs: 2000,
-            stage_epochs: 2000,
-            patience: 100,
-            epoch_steps: 1,
-            lambda: Some(0.5),
-            lure: 1.0,
-            guard: 0.0,
-            initial_stop: None,
-            alpha_start: 1.0,
-            average: 1.0,
-            exact_stop: false,
-            hazard: 0.0,
-            score_from: 1.0,
-            focus: 0.0,
-            parts: 0.0,
-            blur: 0.0,
-            tail: 0.0,
-            ..Self::default()
+            networks: Networks { policy: [128, 128], predictor: [128, 128], dropout: 0.3 },
+            schedule: Schedule {
+                warm_up_epochs: 2000,
+                stage_epochs: 2000,
+                patience: 100,
+                epoch_steps: 1,
+                predictor_rate: 1e-4,
+                decay: false,
+                ema: 1.0,
+                alpha_start: 1.0,
+                tail: 0.0,
+                ..Schedule::default()
+            },
+            gradient: Gradient { exact_stop: false, reinforce_from: 1.0, hazard: 0.0, ..Gradient::default() },
+            exploration: Exploration {
+                lambda: Some(0.5),
+                lure: 1.0,
+                guard: 0.0,
+                initial_stop: None,
+                ..Exploration::default()
+            },
+            predictor: Predictor { focus: 0.0, submasks: 0.0, input_noise: 0.0 },
+            ..Self::new(alpha)
         }
     }
 
-    /// Reads the settings of a model's file. Those of older versions may name a setting that is gone
-    /// (docs/rejected.md): it has no effect on a trained model.
-    pub(crate) fn from_file(mut settings: serde_json::Value) -> serde_json::Result<Self> {
-        if let Some(settings) = settings.as_object_mut() {
-            settings.remove("negligible");
-        }
+    /// The same settings with some of them changed.
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// Changes one setting, given as text: `schedule.stage_epochs=3`, or `stage_epochs=3`, as only one has that name
+    /// ([`set`]).
+    ///
+    /// # Errors
+    /// A setting that is not there or had another name ([`RENAMED`]), or a value of another type.
+    pub fn set(&mut self, assignment: &str) -> Result<()> {
+        *self = set::changed(self, assignment, RENAMED)?;
+        Ok(())
+    }
+
+    /// Reads the settings of a model's file. Those of older versions are not nested, have other names ([`RENAMED`]), and
+    /// may name a setting that is gone (docs/rejected.md): it has no effect on a trained model.
+    pub(crate) fn from_file(settings: serde_json::Value) -> serde_json::Result<Self> {
+        let settings = match settings {
+            serde_json::Value::Object(mut flat) if !flat.values().any(serde_json::Value::is_object) => {
+                flat.remove("negligible");
+                set::nested(flat, &serde_json::to_value(Self::default())?, RENAMED)
+            }
+            nested => nested,
+        };
         serde_json::from_value(settings)
     }
 
@@ -263,32 +367,54 @@ impl Config {
         self.horizon.unwrap_or(problem.features().len().min(DEFAULT_HORIZON))
     }
 
-    /// Whether the choice between features follows the score-function gradient at some time. Under
-    /// relaxed masks it never does: there are no choices then.
-    pub(super) fn scores(&self) -> bool {
-        self.score_from < 1.0 && self.rollout == Rollout::StraightThrough
+    /// Whether the choice between features follows REINFORCE at some time. Under relaxed masks it never does: there are
+    /// no choices then.
+    pub(super) fn reinforces(&self) -> bool {
+        self.gradient.reinforce_from < 1.0 && self.rollout == Rollout::StraightThrough
     }
 
     /// Rollouts of an instance in a batch, at most.
-    pub(super) fn most_twins(&self) -> usize {
-        if self.scores() { self.twins } else { 1 }
+    pub(super) fn most_rollouts(&self) -> usize {
+        if self.reinforces() { self.gradient.rollouts } else { 1 }
     }
 
-    /// Whether the score-function gradient is used when so much of the run is behind.
-    pub(super) fn scores_at(&self, progress: f64) -> bool {
-        self.scores() && progress >= self.score_from
+    /// Whether REINFORCE is used when so much of the run is behind.
+    pub(super) fn reinforces_at(&self, progress: f64) -> bool {
+        self.reinforces() && progress >= self.gradient.reinforce_from
     }
 
     /// Training steps of an epoch, for passes over the data of so many: whole passes, as many as fit, and
     /// at least one.
     pub(crate) fn whole_passes(&self, pass: usize) -> usize {
-        pass * (self.epoch_steps / pass).max(1)
+        pass * (self.schedule.epoch_steps / pass).max(1)
     }
 
     /// Noise on the rows of a table whose passes have so many steps. What is seen once an epoch is not
     /// learned by heart and needs none.
-    pub(super) fn blur_for(&self, pass: usize) -> f64 {
-        self.blur * (1.0 - pass as f64 / self.whole_passes(pass) as f64)
+    pub(super) fn input_noise_for(&self, pass: usize) -> f64 {
+        self.predictor.input_noise * (1.0 - pass as f64 / self.whole_passes(pass) as f64)
+    }
+
+    /// A stage in which everything has its full value.
+    fn full_stage(&self) -> Stage {
+        let Self { schedule, gradient, exploration, predictor, .. } = self;
+        Stage {
+            alpha: self.alpha,
+            lambda: exploration.lambda.unwrap_or(0.0),
+            policy_rate: schedule.policy_rate,
+            predictor_rate: schedule.predictor_rate,
+            ema: schedule.ema,
+            lure: exploration.lure,
+            guard: exploration.guard,
+            exact_stop: gradient.exact_stop,
+            hazard: gradient.hazard,
+            reinforce: f64::from(u8::from(gradient.reinforce_from < 1.0)),
+            rollouts: gradient.rollouts,
+            focus: predictor.focus,
+            submasks: predictor.submasks,
+            input_noise: predictor.input_noise,
+            ..Stage::default()
+        }
     }
 
     /// Checks the settings against a problem.
@@ -296,84 +422,41 @@ impl Config {
     /// # Errors
     /// The first setting that is out of range.
     pub fn check(&self, problem: &Problem) -> Result<()> {
-        let fail = |what: String| Err(Error::Config(what));
+        let Self { networks, schedule, gradient, exploration, .. } = self;
         let features = problem.features().len();
         let steps = self.steps(problem);
         if steps == 0 || steps > features {
-            return fail(format!(
+            return Err(Error::Config(format!(
                 "the horizon is {steps}, but it must be 1 to {features}, the number of features"
-            ));
+            )));
         }
-        if self.batch == 0 {
-            return fail("the batch is 0 instances".into());
+        if schedule.temperatures.is_empty() {
+            return Err(Error::Config("temperatures are none, but at least one is needed".into()));
         }
-        if self.policy_hidden.iter().chain(&self.predictor_hidden).any(|&width| width == 0) {
-            return fail("a hidden layer has width 0".into());
-        }
-        let positive = [
-            ("policy_rate", self.policy_rate),
-            ("predictor_rate", self.predictor_rate),
-            ("tau_hard", self.tau_hard),
+        let mut numbers = vec![
+            ("batch", self.batch as f64, Rule::Count),
+            ("dropout", networks.dropout, Rule::BelowOne),
+            ("stage_epochs", schedule.stage_epochs as f64, Rule::Count),
+            ("patience", schedule.patience as f64, Rule::Count),
+            ("policy_rate", schedule.policy_rate, Rule::Positive),
+            ("predictor_rate", schedule.predictor_rate, Rule::Positive),
+            ("alpha_start", schedule.alpha_start, Rule::NotNegative),
+            ("alpha_ramp", schedule.alpha_ramp, Rule::NotNegative),
+            ("tail", schedule.tail, Rule::BelowOne),
+            ("tau_hard", gradient.tau_hard, Rule::Positive),
+            ("reinforce_from", gradient.reinforce_from, Rule::NotNegative),
+            ("lambda_share", exploration.lambda_share, Rule::NotNegative),
+            ("bonus_end", exploration.bonus_end, Rule::NotNegative),
         ];
-        for (name, value) in positive {
-            if !(value.is_finite() && value > 0.0) {
-                return fail(format!("{name} is {value}, but it must be a finite number above 0"));
-            }
-        }
-        if !(self.alpha.is_finite() && self.alpha >= 0.0) {
-            return fail(format!("alpha is {}, but it must be a finite number, zero or more", self.alpha));
-        }
-        if self.temperatures.is_empty()
-            || self.temperatures.iter().any(|&tau| !(tau.is_finite() && tau > 0.0))
-        {
-            return fail(format!(
-                "temperatures are {:?}, but at least one is needed, each a finite number above 0",
-                self.temperatures
-            ));
-        }
-        for (name, value) in [("stage_epochs", self.stage_epochs), ("patience", self.patience)] {
-            if value == 0 {
-                return fail(format!("{name} is 0, but it must be at least 1"));
-            }
-        }
-        let not_negative = [
-            ("lambda", self.lambda.unwrap_or(0.0)),
-            ("lambda_share", self.lambda_share),
-            ("lure", self.lure),
-            ("guard", self.guard),
-            ("bonus_end", self.bonus_end),
-            ("alpha_start", self.alpha_start),
-            ("alpha_ramp", self.alpha_ramp),
-            ("score_from", self.score_from),
-            ("blur", self.blur),
-        ];
-        for (name, value) in not_negative {
-            if !(value.is_finite() && value >= 0.0) {
-                return fail(format!("{name} is {value}, but it must be a finite number, zero or more"));
-            }
-        }
-        if !(self.average > 0.0 && self.average <= 1.0) {
-            return fail(format!("average is {}, but it must be above 0 and at most 1", self.average));
-        }
-        if self.twins == 0 || (self.score_from < 1.0 && self.twins < 2) {
-            return fail(format!(
-                "twins is {}, but the score-function gradient (score_from below 1) needs at least 2",
-                self.twins
-            ));
-        }
-        check_shares(&[
-            ("hazard", self.hazard),
-            ("focus", self.focus),
-            ("parts", self.parts),
-            ("tail", self.tail),
-            ("dropout", self.dropout),
-        ])?;
-        if let Some(stop) = self.initial_stop
-            && !(stop > 0.0 && stop < 1.0)
-        {
-            return fail(format!("initial_stop is {stop}, but it must be between 0 and 1"));
-        }
-        Ok(())
+        numbers.extend(exploration.initial_stop.map(|stop| ("initial_stop", stop, Rule::Inside)));
+        numbers
+            .extend(networks.policy.map(|width| ("a width of networks.policy", width as f64, Rule::Count)));
+        numbers.extend(
+            networks.predictor.map(|width| ("a width of networks.predictor", width as f64, Rule::Count)),
+        );
+        numbers.extend(schedule.temperatures.iter().map(|&tau| ("a temperature", tau, Rule::Positive)));
+        range::check(&numbers)?;
+        self.full_stage().check()
     }
 }
 
@@ -383,39 +466,139 @@ impl Stage {
     /// # Errors
     /// The first one that is out of range.
     pub fn check(&self) -> Result<()> {
-        if !(self.tau_soft.is_finite() && self.tau_soft > 0.0) {
-            let value = self.tau_soft;
+        if self.reinforce > 0.0 && self.rollouts < 2 {
             return Err(Error::Config(format!(
-                "tau_soft is {value}, but it must be a finite number above 0"
+                "rollouts is {}, but REINFORCE needs at least 2 of each instance: one is the other's baseline",
+                self.rollouts
             )));
         }
-        if !(self.average > 0.0 && self.average <= 1.0) {
-            let value = self.average;
-            return Err(Error::Config(format!("average is {value}, but it must be above 0 and at most 1")));
-        }
-        if !(0.0..=1.0).contains(&self.score) || self.twins == 0 || (self.score > 0.0 && self.twins < 2) {
-            return Err(Error::Config(format!(
-                "score is {} with twins {}, but it must be 0 to 1, and above 0 each instance needs at least 2 \
-                 rollouts",
-                self.score, self.twins
-            )));
-        }
-        check_shares(&[("hazard", self.hazard), ("focus", self.focus), ("parts", self.parts)])?;
-        for (name, value) in [
-            ("alpha", self.alpha),
-            ("lambda", self.lambda),
-            ("lure", self.lure),
-            ("guard", self.guard),
-            ("blur", self.blur),
-            ("policy_rate", self.policy_rate),
-            ("predictor_rate", self.predictor_rate),
+        range::check(&[
+            ("alpha", self.alpha, Rule::NotNegative),
+            ("tau_soft", self.tau_soft, Rule::Positive),
+            ("lambda", self.lambda, Rule::NotNegative),
+            ("policy_rate", self.policy_rate, Rule::NotNegative),
+            ("predictor_rate", self.predictor_rate, Rule::NotNegative),
+            ("ema", self.ema, Rule::AboveZero),
+            ("lure", self.lure, Rule::NotNegative),
+            ("guard", self.guard, Rule::NotNegative),
+            ("hazard", self.hazard, Rule::BelowOne),
+            ("reinforce", self.reinforce, Rule::Share),
+            ("rollouts", self.rollouts as f64, Rule::Count),
+            ("focus", self.focus, Rule::BelowOne),
+            ("submasks", self.submasks, Rule::BelowOne),
+            ("input_noise", self.input_noise, Rule::NotNegative),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Every setting of an earlier version, none at its default.
+    fn flat() -> serde_json::Value {
+        json!({
+            "alpha": 0.3, "horizon": 4, "policy_hidden": [8, 6], "predictor_hidden": [6, 5], "batch": 24,
+            "policy_rate": 2e-3, "predictor_rate": 3e-3, "decay": false, "dropout": 0.1, "tau_hard": 1.5,
+            "temperatures": [0.5, 0.1], "warm_up_epochs": 1, "stage_epochs": 2, "patience": 3, "epoch_steps": 20,
+            "lambda": 0.7, "lambda_share": 0.6, "lure": 0.5, "guard": 0.4, "bonus_end": 0.9, "initial_stop": null,
+            "alpha_start": 0.35, "alpha_ramp": 0.45, "average": 0.015, "exact_stop": false, "hazard": 0.25,
+            "score_from": 0.55, "twins": 3, "focus": 0.65, "parts": 0.75, "blur": 0.85, "tail": 0.95,
+            "rollout": "Soft", "seed": 9, "memory_budget": 1 << 20, "negligible": 0.01,
+        })
+    }
+
+    #[test]
+    fn settings_of_earlier_versions_are_read() {
+        let config = Config {
+            alpha: 0.3,
+            horizon: Some(4),
+            batch: 24,
+            seed: 9,
+            rollout: Rollout::Soft,
+            memory_budget: 1 << 20,
+            networks: Networks { policy: [8, 6], predictor: [6, 5], dropout: 0.1 },
+            schedule: Schedule {
+                temperatures: vec![0.5, 0.1],
+                warm_up_epochs: 1,
+                stage_epochs: 2,
+                patience: 3,
+                epoch_steps: 20,
+                policy_rate: 2e-3,
+                predictor_rate: 3e-3,
+                decay: false,
+                ema: 0.015,
+                alpha_start: 0.35,
+                alpha_ramp: 0.45,
+                tail: 0.95,
+            },
+            gradient: Gradient {
+                tau_hard: 1.5,
+                exact_stop: false,
+                reinforce_from: 0.55,
+                rollouts: 3,
+                hazard: 0.25,
+            },
+            exploration: Exploration {
+                lambda: Some(0.7),
+                lambda_share: 0.6,
+                lure: 0.5,
+                guard: 0.4,
+                bonus_end: 0.9,
+                initial_stop: None,
+            },
+            predictor: Predictor { focus: 0.65, submasks: 0.75, input_noise: 0.85 },
+        };
+        assert_eq!(Config::from_file(flat()).expect("reads"), config);
+        let nested = serde_json::to_value(&config).expect("writes");
+        assert_eq!(Config::from_file(nested).expect("reads"), config);
+        assert_eq!(Config::from_file(json!({})).expect("reads"), Config::default());
+        for (settings, what) in [
+            (json!({ "average": 0.1, "pace": 1 }), "unknown field `pace`"),
+            (json!({ "schedule": {}, "average": 0.1 }), "unknown field `average`"),
+            (json!({ "schedule": { "average": 0.1 } }), "unknown field `average`"),
+            (json!({ "twins": "two" }), "invalid type: string \"two\", expected usize"),
+            (json!(3), "expected struct Config"),
         ] {
-            if !(value.is_finite() && value >= 0.0) {
-                return Err(Error::Config(format!(
-                    "{name} is {value}, but it must be a finite number, zero or more"
-                )));
+            let error = Config::from_file(settings).map_or_else(|e| e.to_string(), |_| String::new());
+            assert!(error.contains(what), "{what}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_setting_can_be_set_by_its_last_name() {
+        let mut config = Config::default();
+        for (name, value) in flat().as_object().expect("an object") {
+            let result = config.set(&format!("{name}={value}"));
+            match RENAMED.iter().find(|(old, _)| old == name) {
+                Some((_, new)) => {
+                    let error = result.expect_err("an old name").to_string();
+                    assert!(error.contains(&format!("{name} is now called {new}")), "{error}");
+                    config.set(&format!("{new}={value}")).expect("the new name");
+                }
+                None if name == "negligible" => {
+                    let error = result.expect_err("it is gone").to_string();
+                    assert!(error.contains("there is no field negligible; there are alpha, "), "{error}");
+                }
+                None => result.unwrap_or_else(|error| panic!("{error}")),
             }
         }
-        Ok(())
+        assert_eq!(config, Config::from_file(flat()).expect("reads"));
+        config.set("policy=[4,4]").expect("one of the networks");
+        config.set("predictor=[4,3]").expect("the other, not the group");
+        assert_eq!((config.networks.policy, config.networks.predictor), ([4, 4], [4, 3]));
+        for (change, what) in [
+            ("rollout=Hard", "unknown variant `Hard`, expected `StraightThrough` or `Soft`"),
+            ("networks.policy=[1]", "invalid length 1"),
+            ("batch=null", "expected usize"),
+            ("batch=-1", "expected usize"),
+            ("horizon=few", "horizon must be a whole number, such as 4"),
+        ] {
+            let before = config.clone();
+            let error = config.set(change).expect_err(what).to_string();
+            assert!(error.contains(what) && error.contains(change), "{what}: {error}");
+            assert_eq!(config, before);
+        }
     }
 }

@@ -15,7 +15,7 @@ pub static ENTRY: Entry = Entry {
     defaults: |data| {
         serde_json::to_value(Config::for_table(data, Config::default().alpha)).unwrap_or_default()
     },
-    renamed: &[],
+    renamed: super::RENAMED,
     check: |data, settings| read(settings)?.check(data.problem()),
     start: |engine, data, settings| Ok(Box::new(Trainer::new(engine, data, read(&settings)?)?)),
     load: super::load,
@@ -39,17 +39,18 @@ impl Config {
         let rows = data.sizes()[0];
         let mut config = Self::new(alpha);
         let passes = MOST_PASSES * (rows / config.batch.min(rows).max(1)).max(1);
-        config.epoch_steps = config.epoch_steps.min(passes);
+        config.schedule.epoch_steps = config.schedule.epoch_steps.min(passes);
         if rows < FEW_ROWS {
-            config.dropout = 0.3;
+            config.networks.dropout = 0.3;
         }
         config.settled()
     }
 
     /// The same settings with an average of the weights that can follow within the run, however short it is.
     pub fn settled(mut self) -> Self {
-        let steps = self.epoch_steps * (self.warm_up_epochs + self.stage_epochs);
-        self.average = self.average.max(1.0 / (AVERAGED * steps.max(1) as f64)).min(1.0);
+        let s = &mut self.schedule;
+        let steps = s.epoch_steps * (s.warm_up_epochs + s.stage_epochs);
+        s.ema = s.ema.max(1.0 / (AVERAGED * steps.max(1) as f64)).min(1.0);
         self
     }
 }

@@ -14,7 +14,7 @@ impl Layout {
         let mut parts = [None; 3];
         let whole = b.section(name, |b| {
             // The inputs' gradients are only there to go through the masks.
-            let layers = if shape.scored { 1..3 } else { 0..3 };
+            let layers = if shape.reinforced { 1..3 } else { 0..3 };
             let prepare = b.section(format!("{name}.prepare"), |b| {
                 self.policy.transpose(b, layers.clone());
                 self.predictor.transpose(b, layers);
@@ -34,7 +34,7 @@ impl Layout {
             parts = [Some(prepare), first, Some(update)];
         });
         let [prepare, first, update] = parts.map(|part| part.unwrap_or(whole));
-        TrainingStep { horizon: shape.steps, scored: shape.scored, whole, prepare, first, update }
+        TrainingStep { horizon: shape.steps, reinforced: shape.reinforced, whole, prepare, first, update }
     }
 
     /// A step of the predictor alone, on masks drawn feature by feature, or on everything.
@@ -152,7 +152,7 @@ impl Layout {
                 logit_pitch: word(pitch(features + 1)),
                 mask_pitch: word(pitch(features)),
                 soft: u32::from(self.shape.soft),
-                relaxed: u32::from(!self.shape.scored),
+                relaxed: u32::from(!self.shape.reinforced),
             },
             &[
                 self.policy_tape.logits(),

@@ -58,8 +58,8 @@ impl Settings for Config {
 
 impl NmPpg {
     /// Whether a stage's training steps are those without the relaxed gradient.
-    pub(super) fn is_scored(&self, stage: &Stage) -> bool {
-        self.layout.shape.scored && stage.score == 1.0 && stage.exact_stop
+    pub(super) fn is_reinforced(&self, stage: &Stage) -> bool {
+        self.layout.shape.reinforced && stage.reinforce == 1.0 && stage.exact_stop
     }
 
     /// The horizon for the next epoch: the shortest beyond which less than `tail` was asked in the last
@@ -100,9 +100,9 @@ impl Method for NmPpg {
             horizon: config.steps(problem),
             settings: hyper::LEN,
             groups: 2,
-            together: config.most_twins(),
+            together: config.most_rollouts(),
             whole: false,
-            input_noise: config.blur_for(pass) > 0.0,
+            input_noise: config.input_noise_for(pass) > 0.0,
         }
     }
 
@@ -128,7 +128,7 @@ impl Method for NmPpg {
     /// probability. With many features the initial weights would nearly always go on, a habit that is
     /// hard to unlearn: a decision that is never taken gets no gradient.
     fn prepare(&self, config: &Config, values: &mut [Vec<f64>]) {
-        let Some(stop) = config.initial_stop else { return };
+        let Some(stop) = config.exploration.initial_stop else { return };
         let features = self.layout.batches.sizes.features;
         let bias = (features as f64 * stop / (1.0 - stop)).ln();
         let last = self.layout.policy.stack.layers[self.layout.policy.stack.layers.len() - 1];
@@ -138,16 +138,19 @@ impl Method for NmPpg {
     fn first_stage(config: &Config) -> Stage {
         Stage {
             alpha: config.alpha,
-            policy_rate: config.policy_rate,
-            predictor_rate: config.predictor_rate,
+            policy_rate: config.schedule.policy_rate,
+            predictor_rate: config.schedule.predictor_rate,
             ..Stage::default()
         }
     }
 
     fn check_stage(config: &Config, stage: &Stage) -> Result<()> {
         stage.check()?;
-        for (name, stage, config) in [("parts", stage.parts, config.parts), ("blur", stage.blur, config.blur)]
-        {
+        let planned = [
+            ("submasks", stage.submasks, config.predictor.submasks),
+            ("input_noise", stage.input_noise, config.predictor.input_noise),
+        ];
+        for (name, stage, config) in planned {
             if stage > 0.0 && config == 0.0 {
                 return Err(Error::Config(format!(
                     "{name} is {stage} in the stage, but 0 in the configuration: its plan has no such step"
@@ -162,10 +165,10 @@ impl Method for NmPpg {
         values[settings::BETA1] = 0.9;
         values[settings::BETA2] = 0.999;
         values[settings::EPSILON] = 1e-8;
-        values[settings::AVERAGE] = stage.average;
-        values[settings::INPUT_NOISE] = stage.blur;
+        values[settings::AVERAGE] = stage.ema;
+        values[settings::INPUT_NOISE] = stage.input_noise;
         values[hyper::ALPHA] = stage.alpha;
-        values[hyper::TAU_HARD] = config.tau_hard;
+        values[hyper::TAU_HARD] = config.gradient.tau_hard;
         values[hyper::TAU_SOFT] = stage.tau_soft;
         values[hyper::LAMBDA] = stage.lambda;
         values[hyper::RATE_POLICY] = stage.policy_rate;
@@ -174,15 +177,15 @@ impl Method for NmPpg {
         values[hyper::GUARD] = stage.guard;
         values[hyper::EXACT_STOP] = f64::from(u8::from(stage.exact_stop));
         values[hyper::HAZARD] = stage.hazard;
-        values[hyper::REINFORCE] = stage.score;
-        values[hyper::ROLLOUTS] = stage.twins as f64;
+        values[hyper::REINFORCE] = stage.reinforce;
+        values[hyper::ROLLOUTS] = stage.rollouts as f64;
         values[hyper::FOCUS] = stage.focus;
-        values[hyper::SUBMASKS] = stage.parts;
+        values[hyper::SUBMASKS] = stage.submasks;
         values
     }
 
     fn copies(stage: &Stage) -> u32 {
-        stage.twins as u32
+        stage.rollouts as u32
     }
 
     fn noted(phase: Phase, stage: &Stage) -> BTreeMap<String, f64> {
@@ -192,7 +195,7 @@ impl Method for NmPpg {
     }
 
     fn step(&self, _: &Config, state: &State, stage: &Stage) -> Section {
-        self.sections.step(state.horizon, self.is_scored(stage)).whole
+        self.sections.step(state.horizon, self.is_reinforced(stage)).whole
     }
 
     fn evaluate(&self) -> [Section; 3] {
@@ -214,12 +217,12 @@ impl Method for NmPpg {
         state: &State,
         pass: usize,
     ) -> Option<EpochPlan<Stage>> {
-        if state.warm_up_done < config.warm_up_epochs {
+        if state.warm_up_done < config.schedule.warm_up_epochs {
             let stage = config.warm_up_stage(state.warm_up_done, pass);
             let step = self.sections.warm_up;
             return Some(EpochPlan { phase: Phase::WarmUp, stage, step });
         }
-        if state.stage == config.temperatures.len() {
+        if state.stage == config.schedule.temperatures.len() {
             return None;
         }
         let at = Position { stage: state.stage, epoch: state.stage_epoch };
@@ -233,14 +236,15 @@ impl Method for NmPpg {
             state.warm_up_done += 1;
             return Then::default();
         }
-        if config.tail > 0.0 {
+        if config.schedule.tail > 0.0 {
             let still = [0, 1, 2].map(|mark| outcome.train[&*format!("still_asking.{mark}")]);
-            state.horizon = self.next_horizon(state.horizon, still, config.tail);
+            state.horizon = self.next_horizon(state.horizon, still, config.schedule.tail);
         }
         state.stage_epoch += 1;
         state.since_best = if outcome.best { 0 } else { state.since_best + 1 };
         // The next stage begins from the best weights.
-        let is_over = state.stage_epoch == config.stage_epochs || state.since_best >= config.patience;
+        let is_over =
+            state.stage_epoch == config.schedule.stage_epochs || state.since_best >= config.schedule.patience;
         if is_over {
             state.stage += 1;
             (state.stage_epoch, state.since_best) = (0, 0);
@@ -249,11 +253,11 @@ impl Method for NmPpg {
     }
 
     fn epochs_at_most(config: &Config) -> usize {
-        config.warm_up_epochs + config.temperatures.len() * config.stage_epochs
+        config.schedule.warm_up_epochs + config.schedule.temperatures.len() * config.schedule.stage_epochs
     }
 
     fn epochs_behind(config: &Config, state: &State) -> usize {
-        state.warm_up_done + state.stage * config.stage_epochs + state.stage_epoch
+        state.warm_up_done + state.stage * config.schedule.stage_epochs + state.stage_epoch
     }
 
     fn model(

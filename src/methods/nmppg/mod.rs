@@ -22,7 +22,7 @@ mod traces;
 
 pub use crate::policy::history::Evaluation;
 pub use crate::train::{Buffers, Checkpoint, Memory, NetworkView, Progress, Recorded, Shape};
-pub use config::{Config, Rollout, Stage};
+pub use config::{Config, Exploration, Gradient, Networks, Predictor, RENAMED, Rollout, Schedule, Stage};
 pub use entry::ENTRY;
 pub use method::State;
 pub use plan::NmPpg;

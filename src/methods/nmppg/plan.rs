@@ -19,8 +19,8 @@ pub(super) struct Shape {
     pub soft: bool,
     /// The predictor also learns on sub-masks of what was asked.
     pub submasks: bool,
-    /// The step leaves out what only the relaxed gradient needs.
-    pub scored: bool,
+    /// The choices follow REINFORCE alone: the step leaves out what only the relaxed gradient needs.
+    pub reinforced: bool,
     /// Dropout's threshold out of 65536; `None`: no dropout.
     pub dropout: Option<u32>,
 }
@@ -90,8 +90,8 @@ pub(super) struct Sections {
 pub(super) struct TrainingStep {
     /// Acquisitions of its rollouts.
     pub horizon: usize,
-    /// Nothing in it goes through the relaxation.
-    pub scored: bool,
+    /// The choices follow REINFORCE alone: nothing in it goes through the relaxation.
+    pub reinforced: bool,
     pub whole: Section,
     /// What comes before the micro-batches.
     pub prepare: Section,
@@ -104,13 +104,13 @@ pub(super) struct TrainingStep {
 impl NmPpg {
     pub(super) fn new(b: &mut PlanBuilder, batches: &Batches, config: &Config) -> Self {
         let s = &batches.sizes;
-        let threshold = (config.dropout * 65536.0).round() as u32;
+        let threshold = (config.networks.dropout * 65536.0).round() as u32;
         let shape = Shape {
             steps: s.horizon,
-            marks: if config.tail > 0.0 { marks(s.horizon) } else { [0; 3] },
+            marks: if config.schedule.tail > 0.0 { marks(s.horizon) } else { [0; 3] },
             soft: config.rollout == Rollout::Soft,
-            submasks: config.parts > 0.0,
-            scored: config.scores() && config.exact_stop,
+            submasks: config.predictor.submasks > 0.0,
+            reinforced: config.reinforces() && config.gradient.exact_stop,
             dropout: (threshold > 0).then_some(threshold),
         };
         let layout = Layout::declare(b, batches.clone(), shape, config);
@@ -130,8 +130,8 @@ impl Layout {
             let weights = Weights::declare(b, name, stack.len, slot);
             Network::new(stack, weights, batches.none)
         };
-        let policy = network(b, "policy", config.policy_hidden, s.features + 1, 0);
-        let predictor = network(b, "predictor", config.predictor_hidden, s.classes, 1);
+        let policy = network(b, "policy", config.networks.policy, s.features + 1, 0);
+        let predictor = network(b, "predictor", config.networks.predictor, s.classes, 1);
 
         let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Lane);
         let masks = reals("masks", predictor_rows * 2 * pitch(s.features));
@@ -139,8 +139,9 @@ impl Layout {
         let losses = reals("losses", predictor_rows * losses::LEN);
         let gumbel = reals("gumbel", policy_rows * pitch(s.features + 1));
         let dropped = if shape.dropout.is_some() { predictor_rows } else { 0 };
-        let dropout = [0, 1]
-            .map(|layer| reals(&format!("dropout.{layer}"), dropped * pitch(config.predictor_hidden[layer])));
+        let dropout = [0, 1].map(|layer| {
+            reals(&format!("dropout.{layer}"), dropped * pitch(config.networks.predictor[layer]))
+        });
         let input = reals("input", if shape.soft { predictor_rows } else { rows } * pitch(inputs));
         let mask_grad = reals("mask_grad", rows * pitch(s.features));
         let loss_mask_grad = reals("loss_mask_grad", predictor_rows * pitch(s.features));
@@ -184,17 +185,17 @@ impl Layout {
     }
 
     /// The training step of the full horizon first; and for each shorter horizon the same: the tapes are those of the
-    /// full one, not used to the end. Scored steps leave out what only the relaxed gradient needs: m̃ and r̃
+    /// full one, not used to the end. Steps of REINFORCE alone leave out what only the relaxed gradient needs: m̃ and r̃
     /// forward, M and the gradients of both networks' inputs backward.
     fn training_steps(&self, b: &mut PlanBuilder) -> Vec<TrainingStep> {
         let full = self.shape.steps;
-        let kinds = if self.shape.scored { &[false, true][..] } else { &[false] };
+        let kinds = if self.shape.reinforced { &[false, true][..] } else { &[false] };
         let horizons = std::iter::once(full).chain(self.shape.shorter());
-        let all = horizons.flat_map(|steps| kinds.iter().map(move |&scored| (steps, scored)));
-        all.map(|(steps, scored)| {
+        let all = horizons.flat_map(|steps| kinds.iter().map(move |&reinforced| (steps, reinforced)));
+        all.map(|(steps, reinforced)| {
             let length = if steps == full { String::new() } else { format!(".{steps}") };
-            let name = format!("step{length}{}", if scored { ".scored" } else { "" });
-            let shape = Shape { steps, scored, ..self.shape };
+            let name = format!("step{length}{}", if reinforced { ".reinforce" } else { "" });
+            let shape = Shape { steps, reinforced, ..self.shape };
             Self { shape, ..self.clone() }.training_step(b, &name)
         })
         .collect()
@@ -243,8 +244,8 @@ impl ChunkNets {
 
 impl Sections {
     /// The training step of so many acquisitions, with or without what only the relaxed gradient needs.
-    pub fn step(&self, horizon: usize, scored: bool) -> TrainingStep {
-        let is = |step: &&TrainingStep| (step.horizon, step.scored) == (horizon, scored);
+    pub fn step(&self, horizon: usize, reinforced: bool) -> TrainingStep {
+        let is = |step: &&TrainingStep| (step.horizon, step.reinforced) == (horizon, reinforced);
         *self.steps.iter().find(is).unwrap_or(&self.steps[0])
     }
 }

@@ -59,6 +59,6 @@ fn networks(
 fn widths(problem: &Problem, config: &Config) -> [[usize; 4]; 2] {
     let (features, classes) = (problem.features().len(), problem.classes().len());
     let inputs = problem.columns() + features;
-    let [[a, b], [c, d]] = [config.policy_hidden, config.predictor_hidden];
+    let [[a, b], [c, d]] = [config.networks.policy, config.networks.predictor];
     [[inputs, a, b, features + 1], [inputs, c, d, classes]]
 }

@@ -19,13 +19,13 @@ pub fn reference_blocking(engine: &Engine, data: &Dataset, config: &Config) -> R
         return Err(Error::Data("the reference needs validation and test rows".into()));
     }
     let mut stepper = Stepper::new(engine, data, config.clone())?;
-    let epochs = config.warm_up_epochs + config.stage_epochs;
+    let epochs = config.schedule.warm_up_epochs + config.schedule.stage_epochs;
     let pass = stepper.steps_per_epoch();
     let mut best: Option<(f64, Evaluation)> = None;
     let mut since_best = 0;
     for epoch in 0..epochs {
         // The warm-up's falling rate, stretched over all epochs.
-        let stretched = Config { warm_up_epochs: epochs, ..config.clone() };
+        let stretched = config.clone().with(|c| c.schedule.warm_up_epochs = epochs);
         stepper.set_stage(stretched.warm_up_stage(epoch, pass))?;
         stepper.reference_steps(config.whole_passes(pass));
         stepper.metrics_blocking()?;
@@ -36,7 +36,7 @@ pub fn reference_blocking(engine: &Engine, data: &Dataset, config: &Config) -> R
         } else {
             since_best += 1;
         }
-        if since_best >= config.patience {
+        if since_best >= config.schedule.patience {
             break;
         }
     }

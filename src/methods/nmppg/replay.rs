@@ -4,7 +4,7 @@
 //! of the weights. `assets/golden/README.md` describes both files.
 
 use super::Stepper;
-use super::config::{Config, Rollout, Stage};
+use super::config::{Config, Gradient, Networks, Rollout, Stage};
 use crate::data::{Dataset, Split};
 use crate::engine::Engine;
 use crate::engine::kernels::words::{clock, settings};
@@ -63,8 +63,8 @@ pub struct Outcome {
     pub policy: Vec<Tensors>,
     /// ∇L_pred: the predictor's.
     pub predictor: Vec<Tensors>,
-    /// The parts of the path that the predictor also learned on, as masks: `[B][d]`. Empty if it did not.
-    pub part: Vec<u32>,
+    /// The sub-masks of what was asked that the predictor also learned on: `[B][d]`. Empty if it did not.
+    pub submask: Vec<u32>,
     /// The weights of policy and predictor after the update. Empty, like the next, if the case has none.
     pub after: [Vec<Tensors>; 2],
     /// Their moving averages.
@@ -79,9 +79,12 @@ pub struct Outcome {
 const KEYS: [&str; 6] = ["alpha", "k", "tau_hard", "tau_soft", "lambda_ent", "rollout"];
 /// Those of the step's options, each as published if it is missing.
 const OPTIONS: [&str; 9] =
-    ["exact_stop", "hazard", "score", "twins", "lure", "guard", "focus", "parts", "seed"];
+    ["exact_stop", "hazard", "reinforce", "rollouts", "lure", "guard", "focus", "submasks", "seed"];
 /// Those of the update: all of them or none.
-const UPDATE: [&str; 5] = ["policy_rate", "predictor_rate", "policy_steps", "predictor_steps", "average"];
+const UPDATE: [&str; 5] = ["policy_rate", "predictor_rate", "policy_steps", "predictor_steps", "ema"];
+/// What options were called in earlier versions: such files are still read.
+const OLDER: [(&str, &str); 4] =
+    [("score", "reinforce"), ("twins", "rollouts"), ("parts", "submasks"), ("average", "ema")];
 /// What an update keeps of each weight: Adam's moments, and the moving average.
 const STATE: [&str; 3] = ["mean", "variance", "average"];
 
@@ -113,6 +116,13 @@ impl Reader {
             tensors: BTreeMap::new(),
             metadata: header.metadata().clone().unwrap_or_default(),
         };
+        for (old, new) in OLDER {
+            if !reader.metadata.contains_key(new)
+                && let Some(value) = reader.metadata.remove(old)
+            {
+                reader.metadata.insert(new.into(), value);
+            }
+        }
         for (name, view) in SafeTensors::deserialize(&bytes).map_err(bad)?.iter() {
             if name.starts_with("expect.") {
                 continue;
@@ -176,14 +186,14 @@ impl Reader {
             guard: self.option("guard", usual.guard)?,
             exact_stop,
             hazard: self.option("hazard", usual.hazard)?,
-            score: self.option("score", usual.score)?,
-            twins: self.option("twins", usual.twins)?,
+            reinforce: self.option("reinforce", usual.reinforce)?,
+            rollouts: self.option("rollouts", usual.rollouts)?,
             focus: self.option("focus", usual.focus)?,
-            parts: self.option("parts", usual.parts)?,
-            blur: 0.0,
+            submasks: self.option("submasks", usual.submasks)?,
+            input_noise: 0.0,
             policy_rate: if has_update { self.number("policy_rate")? } else { usual.policy_rate },
             predictor_rate: if has_update { self.number("predictor_rate")? } else { usual.predictor_rate },
-            average: if has_update { self.number("average")? } else { usual.average },
+            ema: if has_update { self.number("ema")? } else { usual.ema },
         };
         stage.check()?;
         Ok(stage)
@@ -320,8 +330,8 @@ impl Case {
         let tau_hard: f64 = r.number("tau_hard")?;
         let has_update = UPDATE.iter().any(|&key| r.metadata.contains_key(key));
         let stage = r.stage(has_update)?;
-        if stage.twins > batch.max(1) {
-            return r.fail(format!("metadata `twins` is {}, but there are {batch} rows", stage.twins));
+        if stage.rollouts > batch.max(1) {
+            return r.fail(format!("metadata `rollouts` is {}, but there are {batch} rows", stage.rollouts));
         }
         let rollout = match r.text("rollout")? {
             "st" => Rollout::StraightThrough,
@@ -330,9 +340,10 @@ impl Case {
                 return r.fail(format!("metadata `rollout` is `{other}`, but it must be `st` or `soft`"));
             }
         };
-        if rollout == Rollout::Soft && stage.score > 0.0 {
-            return r
-                .fail("metadata `score` is above 0, but a soft rollout makes no choices to score".into());
+        if rollout == Rollout::Soft && stage.reinforce > 0.0 {
+            return r.fail(
+                "metadata `reinforce` is above 0, but a soft rollout makes no choices to reinforce".into(),
+            );
         }
         let inputs = columns + features;
         let (policy_hidden, policy) = r.network("policy", inputs, Some(features + 1))?;
@@ -367,24 +378,26 @@ impl Case {
         let config = Config {
             alpha: stage.alpha,
             horizon: Some(steps),
-            policy_hidden,
-            predictor_hidden,
             batch,
-            tau_hard,
             rollout,
-            // The multipliers are the file's; the rate only says that there are some.
-            dropout: if r.tensors.contains_key("dropout.0") || r.tensors.contains_key("dropout.1") {
-                0.5
-            } else {
-                0.0
+            networks: Networks {
+                policy: policy_hidden,
+                predictor: predictor_hidden,
+                // The multipliers are the file's; the rate only says that there are some.
+                dropout: if r.tensors.contains_key("dropout.0") || r.tensors.contains_key("dropout.1") {
+                    0.5
+                } else {
+                    0.0
+                },
             },
+            gradient: Gradient { tau_hard, ..Gradient::default() },
             seed: r.option("seed", 0)?,
             memory_budget: u64::MAX,
             ..Config::default()
         };
         config.check(&problem)?;
         let gumbel = r.shaped("gumbel", &[steps, batch, features + 1])?;
-        let dropout = if config.dropout > 0.0 {
+        let dropout = if config.networks.dropout > 0.0 {
             Some([
                 r.shaped("dropout.0", &[steps + 1, batch, predictor_hidden[0]])?,
                 r.shaped("dropout.1", &[steps + 1, batch, predictor_hidden[1]])?,
@@ -417,7 +430,7 @@ impl Case {
             program.write(
                 layout.dropout[layer],
                 0,
-                &padded(multipliers, self.config.predictor_hidden[layer]),
+                &padded(multipliers, self.config.networks.predictor[layer]),
             );
         }
         if let Some(update) = &self.update {
@@ -464,9 +477,9 @@ impl Case {
             };
             Ok([net(policy)?, net(predictor)?])
         };
-        // The masks of parts are in the first rows of the relaxed ones, which nothing needs any more.
+        // The sub-masks are in the first rows of the relaxed masks, which nothing needs any more.
         let features = layout.batches.sizes.features;
-        let part = if self.stage.parts > 0.0 {
+        let submask = if self.stage.submasks > 0.0 {
             let rows = program.read_blocking(layout.masks)?;
             let rows = rows.chunks_exact(2 * pitch(features)).take(layout.batches.sizes.batch);
             rows.flat_map(|row| row[..features].iter().map(|&seen| seen as u32)).collect()
@@ -481,7 +494,7 @@ impl Case {
             path: program.read_words_blocking(layout.path)?,
             policy: policy.stack.unpack(&program.read_blocking(policy.weights.grad)?),
             predictor: predictor.stack.unpack(&program.read_blocking(predictor.weights.grad)?),
-            part,
+            submask,
             after: weights(|weights| weights.values)?,
             average: weights(|weights| weights.average)?,
             steps: layout.shape.steps,
@@ -537,9 +550,9 @@ impl Outcome {
     /// The tensors of whole numbers: name, shape, values.
     pub fn words(&self) -> Vec<(String, Vec<usize>, Vec<u32>)> {
         let mut tensors = vec![("path".into(), vec![self.steps, self.batch], self.path.clone())];
-        if !self.part.is_empty() {
-            let shape = vec![self.batch, self.part.len() / self.batch];
-            tensors.push(("part".into(), shape, self.part.clone()));
+        if !self.submask.is_empty() {
+            let shape = vec![self.batch, self.submask.len() / self.batch];
+            tensors.push(("submask".into(), shape, self.submask.clone()));
         }
         tensors
     }

@@ -29,45 +29,48 @@ impl Config {
     /// The settings of a warm-up epoch: the predictor's rate falls along a cosine. A pass over the data has
     /// `pass` steps.
     pub(crate) fn warm_up_stage(&self, epoch: usize, pass: usize) -> Stage {
-        let progress = epoch as f64 / self.warm_up_epochs.max(1) as f64;
+        let schedule = &self.schedule;
+        let progress = epoch as f64 / schedule.warm_up_epochs.max(1) as f64;
         Stage {
             alpha: self.alpha,
-            predictor_rate: self.predictor_rate * if self.decay { cosine(progress, 0.1) } else { 1.0 },
-            average: self.average,
-            blur: self.blur_for(pass),
+            predictor_rate: schedule.predictor_rate
+                * if schedule.decay { cosine(progress, 0.1) } else { 1.0 },
+            ema: schedule.ema,
+            input_noise: self.input_noise_for(pass),
             ..Stage::default()
         }
     }
 
     /// The settings of a training epoch. A pass over the data has `pass` steps.
     pub(super) fn stage(&self, problem: &Problem, at: Position, pass: usize) -> Stage {
-        let total = (self.temperatures.len() * self.stage_epochs).max(1) as f64;
-        let progress = (at.stage * self.stage_epochs + at.epoch) as f64 / total;
-        let tau_soft = self.temperatures[at.stage];
-        let rising = if self.alpha_ramp > 0.0 { (progress / self.alpha_ramp).min(1.0) } else { 1.0 };
-        let alpha = self.alpha * (self.alpha_start + (1.0 - self.alpha_start) * rising);
+        let Self { schedule, gradient, exploration, predictor, .. } = self;
+        let total = (schedule.temperatures.len() * schedule.stage_epochs).max(1) as f64;
+        let progress = (at.stage * schedule.stage_epochs + at.epoch) as f64 / total;
+        let tau_soft = schedule.temperatures[at.stage];
+        let rising = if schedule.alpha_ramp > 0.0 { (progress / schedule.alpha_ramp).min(1.0) } else { 1.0 };
+        let alpha = self.alpha * (schedule.alpha_start + (1.0 - schedule.alpha_start) * rising);
         // What makes the policy try things has to be gone before the end: it blurs close decisions.
-        let fading = if self.decay { (1.0 - progress / self.bonus_end).max(0.0) } else { 1.0 };
-        let rate = if self.decay { cosine(progress, 0.05) } else { 1.0 };
+        let fading = if schedule.decay { (1.0 - progress / exploration.bonus_end).max(0.0) } else { 1.0 };
+        let rate = if schedule.decay { cosine(progress, 0.05) } else { 1.0 };
         Stage {
             alpha,
             tau_soft,
-            lambda: match self.lambda {
+            lambda: match exploration.lambda {
                 Some(lambda) => lambda,
-                None => self.lambda_share * break_even(problem, alpha) * fading,
+                None => exploration.lambda_share * break_even(problem, alpha) * fading,
             },
-            lure: self.lure,
-            guard: self.guard * alpha * fading,
-            policy_rate: self.policy_rate * rate,
-            predictor_rate: self.predictor_rate * rate,
-            average: self.average,
-            exact_stop: self.exact_stop,
-            hazard: self.hazard * (1.0 - progress),
-            score: f64::from(u8::from(self.scores_at(progress))),
-            twins: if self.scores_at(progress) { self.twins } else { 1 },
-            focus: self.focus * (2.0 * progress).min(1.0),
-            parts: self.parts,
-            blur: self.blur_for(pass),
+            lure: exploration.lure,
+            guard: exploration.guard * alpha * fading,
+            policy_rate: schedule.policy_rate * rate,
+            predictor_rate: schedule.predictor_rate * rate,
+            ema: schedule.ema,
+            exact_stop: gradient.exact_stop,
+            hazard: gradient.hazard * (1.0 - progress),
+            reinforce: f64::from(u8::from(self.reinforces_at(progress))),
+            rollouts: if self.reinforces_at(progress) { gradient.rollouts } else { 1 },
+            focus: predictor.focus * (2.0 * progress).min(1.0),
+            submasks: predictor.submasks,
+            input_noise: self.input_noise_for(pass),
         }
     }
 }

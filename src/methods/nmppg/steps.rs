@@ -42,7 +42,7 @@ impl Stepper<NmPpg> {
 
     /// The training step in a stage, at the current horizon.
     pub(super) fn training_step(&self, stage: &Stage) -> TrainingStep {
-        self.method.sections.step(self.state.horizon, self.method.is_scored(stage))
+        self.method.sections.step(self.state.horizon, self.method.is_reinforced(stage))
     }
 
     /// Acquisitions of the training rollouts: the horizon, or what [`Stepper::set_horizon`] has said.

@@ -140,16 +140,15 @@ pub fn data() -> Dataset {
 
 /// A run of seconds, with a warm-up, two stages and shorter horizons.
 pub fn small() -> Config {
-    Config {
-        policy_hidden: [12, 12],
-        predictor_hidden: [12, 12],
-        batch: 40,
-        temperatures: vec![0.8, 0.2],
-        warm_up_epochs: 1,
-        stage_epochs: 2,
-        epoch_steps: 18,
-        average: 0.1,
-        seed: 4,
-        ..Config::new(0.02)
-    }
+    Config::new(0.02).with(|c| {
+        c.networks.policy = [12, 12];
+        c.networks.predictor = [12, 12];
+        c.batch = 40;
+        c.schedule.temperatures = vec![0.8, 0.2];
+        c.schedule.warm_up_epochs = 1;
+        c.schedule.stage_epochs = 2;
+        c.schedule.epoch_steps = 18;
+        c.schedule.ema = 0.1;
+        c.seed = 4;
+    })
 }

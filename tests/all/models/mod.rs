@@ -69,8 +69,12 @@ pub fn random(
     let inputs = groups.len() + features;
     let policy = layers([inputs, hidden[0][0], hidden[0][1], features + 1], seed, 2.5);
     let predictor = layers([inputs, hidden[1][0], hidden[1][1], classes], seed + 1, 2.5);
-    let config =
-        Config { policy_hidden: hidden[0], predictor_hidden: hidden[1], horizon, seed, ..Config::new(0.03) };
+    let config = Config::new(0.03).with(|c| {
+        c.networks.policy = hidden[0];
+        c.networks.predictor = hidden[1];
+        c.horizon = horizon;
+        c.seed = seed;
+    });
     querent::nmppg::model(problem, normalization, config, policy, predictor, history()).expect("fits")
 }
 
@@ -89,7 +93,11 @@ pub fn constant(logits: &[f64], costs: &[f64], horizon: Option<usize>) -> Model 
     querent::nmppg::model(
         Problem::ungrouped(costs, 3).expect("valid"),
         Normalization::identity(features),
-        Config { policy_hidden: [4, 4], predictor_hidden: [4, 4], horizon, ..Config::default() },
+        Config::default().with(|c| {
+            c.networks.policy = [4, 4];
+            c.networks.predictor = [4, 4];
+            c.horizon = horizon;
+        }),
         network(logits.to_vec()),
         network(vec![1.0, 2.0, 2.0]),
         Vec::new(),

@@ -252,9 +252,9 @@ fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
     let (zero, one) = (V::Real::ZERO, V::Real::ONE);
     let (alpha, lambda) = (settings[hyper::ALPHA], settings[hyper::LAMBDA]);
     let (cool_hard, cool_soft) = (one / settings[hyper::TAU_HARD], one / settings[hyper::TAU_SOFT]);
-    let (hazard, score) = (settings[hyper::HAZARD], settings[hyper::REINFORCE]);
+    let (hazard, reinforce) = (settings[hyper::HAZARD], settings[hyper::REINFORCE]);
     let exact = settings[hyper::EXACT_STOP] > zero;
-    let relaxed = if p.relaxed != 0 { (one - score) * cool_soft } else { zero };
+    let relaxed = if p.relaxed != 0 { (one - reinforce) * cool_soft } else { zero };
     let (rows, features) = (p.rows as usize, p.features as usize);
     let (pitch, mask_pitch) = (p.logit_pitch as usize, p.mask_pitch as usize);
     let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::LOSS];
@@ -279,12 +279,12 @@ fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
         let (entropy, price, loss) = (now[scalars::ENTROPY], now[scalars::PRICE], loss_at(tape_row));
         let (top, log_mass) = (now[scalars::TOP], now[scalars::LOG_MASS]);
         let dq = survival * (loss - alpha * price - value_next);
-        let advantage = if score > zero {
+        let advantage = if reinforce > zero {
             let rollouts = rollouts_of(row, rows, settings[hyper::ROLLOUTS]);
             let others = rollouts.clone().filter(|&other| other != row);
             let count = V::Real::count(rollouts.len() as u32 - 1);
             let mean = others.map(|other| ahead(tape, other).0).sum::<V::Real>() / count;
-            if rollouts.len() > 1 { score * survival * go * (paid - mean) } else { zero }
+            if rollouts.len() > 1 { reinforce * survival * go * (paid - mean) } else { zero }
         } else {
             zero
         };
