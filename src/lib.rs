@@ -56,7 +56,6 @@
 //! Whatever goes wrong is an [`Error`]; [`Error::kind`] is there to be matched on.
 #![deny(missing_docs)]
 
-pub mod baseline;
 pub mod data;
 pub mod digest;
 pub mod engine;

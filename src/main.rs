@@ -4,7 +4,7 @@
 mod commands;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use commands::{Failure, Talk, ask, completions, data, eval, info, init, report, train};
+use commands::{Failure, Talk, ask, completions, data, eval, info, init, methods, report, train};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -30,6 +30,7 @@ enum Command {
     Ask(ask::Args),
     Report(report::Args),
     Data(data::Args),
+    Methods(methods::Args),
     Info(info::Args),
     Completions(completions::Args),
 }
@@ -42,6 +43,7 @@ Examples:
   querent report runs/NAME                             draws the run as one HTML page
   querent eval runs/NAME/model.safetensors new.csv     how it does on other rows
   querent data list                                    data sets that can be trained on by name
+  querent methods                                      the methods, and what can be set
   querent info                                         what this machine offers, and how fast it trains
   querent help train                                   all about a command
 
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Command::Ask(args) => ask::run(&args, talk, &mut out),
         Command::Report(args) => report::run(&args, talk, &mut out),
         Command::Data(args) => data::run(&args, talk, &mut out),
+        Command::Methods(args) => methods::run(&args, &mut out),
         Command::Info(args) => info::run(&args, &mut out),
         Command::Completions(args) => completions::run(&args, Args::command(), &mut out),
     };

@@ -1,10 +1,10 @@
 //! What `querent train` leaves beside its models: what was trained, on what, and what came of it.
 
-use crate::baseline::Subset;
 use crate::data::encoding::Metric;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
+use crate::methods::fixed::Subset;
 use crate::policy::evaluate::Summary;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -51,7 +51,10 @@ pub struct Run {
 /// One model of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// What a unit of cost is worth.
+    /// The method.
+    #[serde(default = "first_method")]
+    pub method: String,
+    /// What trades loss for cost: what a unit of cost is worth, or the threshold of the stop rule.
     pub alpha: f64,
     /// Its seed.
     pub seed: u64,
@@ -89,7 +92,20 @@ impl Subset {
     }
 }
 
+/// Runs of older versions do not say so.
+fn first_method() -> String {
+    crate::nmppg::NAME.into()
+}
+
 impl Point {
+    /// The name of what trades loss for cost.
+    pub fn symbol(&self) -> &'static str {
+        match crate::methods::find(&self.method).map(|entry| entry.tradeoff) {
+            Ok(crate::methods::Tradeoff::Threshold) => "threshold",
+            _ => "α",
+        }
+    }
+
     /// What fixed subsets reach at exactly the policy's cost: between the cheaper and the dearer one in
     /// proportion, as if each person got one of the two by chance.
     pub fn fixed_score(&self, metric: Metric) -> Option<f64> {

@@ -24,8 +24,15 @@ fn model() -> Model {
         c.networks.policy = [32, 32];
         c.networks.predictor = [32, 32];
     });
-    querent::nmppg::model(problem.expect("valid"), Normalization::identity(12), config, policy, predictor, Vec::new())
-        .expect("fits")
+    querent::nmppg::model(
+        problem.expect("valid"),
+        Normalization::identity(12),
+        config,
+        policy,
+        predictor,
+        Vec::new(),
+    )
+    .expect("fits")
 }
 
 /// Everything a session does with an instance, to the last feature.

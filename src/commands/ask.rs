@@ -17,6 +17,9 @@ pub struct Args {
     /// What may be spent: what no longer fits is not asked for.
     #[arg(long, value_name = "COST", default_value_t = f64::INFINITY)]
     budget: f64,
+    /// The threshold of the stop rule, for a method that has one.
+    #[arg(long, value_name = "T")]
+    threshold: Option<f64>,
     /// An answer in advance, given when it is asked for; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "json")]
     answer: Vec<String>,
@@ -55,7 +58,10 @@ const UNAVAILABLE: [&str; 3] = ["n/a", "na", "-"];
 /// # Errors
 /// The model cannot be read, the budget makes no sense, or the input ended too early.
 pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
-    let model = Model::load(&args.model)?;
+    let mut model = Model::load(&args.model)?;
+    if let Some(threshold) = args.threshold {
+        model = model.with_tradeoff(threshold)?;
+    }
     let mut session = model.session().with_budget(args.budget)?;
     interrupt::answer("interrupted: this case has no answer, and nothing was kept of it", true);
     let mut lines = std::io::stdin().lock().lines();

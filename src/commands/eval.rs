@@ -7,7 +7,8 @@ use querent::data::catalog;
 use querent::data::encoding::Metric;
 use querent::data::table::{TableReader, read_rows};
 use querent::data::{Dataset, Split};
-use querent::policy::evaluate::{self, Summary};
+use querent::files::write_atomically;
+use querent::policy::evaluate::{self, Rules, Summary};
 use querent::run::{FILE, Run};
 use querent::{Error, Model};
 use std::io::Write;
@@ -24,6 +25,18 @@ pub struct Args {
     /// What may be spent on one row.
     #[arg(long, value_name = "COST", default_value_t = f64::INFINITY)]
     budget: f64,
+    /// Questions asked of one row, at most [default: the model's].
+    #[arg(long, value_name = "N")]
+    horizon: Option<usize>,
+    /// Go on to the horizon, or to the budget, whatever the stop rule says.
+    #[arg(long)]
+    no_stop: bool,
+    /// The threshold of the stop rule, for a method that has one.
+    #[arg(long, value_name = "T")]
+    threshold: Option<f64>,
+    /// Write every step of every row as a table: episode, step, action, guess, label, probability, cost, forced_stop.
+    #[arg(long, value_name = "FILE")]
+    traces: Option<PathBuf>,
     /// Write the results as JSON.
     #[arg(long)]
     json: bool,
@@ -37,18 +50,24 @@ Examples:
   querent eval runs/clinic/model.safetensors                  on the run's test rows
   querent eval runs/clinic/model.safetensors new_cases.csv    on other rows, in the table's own units
   querent eval runs/clinic/model.safetensors --budget 5       as if no row could spend more than 5
-  querent eval runs/clinic/model.safetensors --json | jq .accuracy";
+  querent eval runs/clinic/model.safetensors --json | jq .accuracy
+  querent eval runs/clinic/model.safetensors --no-stop --traces all.csv    every step to the horizon
+
+In a file of --traces, `action` is the feature's name or `stop`; `guess`, its `probability` and `cost`, all that was
+spent, are those after the action; `forced_stop` is 1 if nothing more could be asked (horizon, budget).";
 
 /// Runs the command.
 ///
 /// # Errors
 /// The model or the table cannot be read, or do not fit together.
 pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
-    let model = Model::load(&args.model)?;
+    let mut model = Model::load(&args.model)?;
+    if let Some(threshold) = args.threshold {
+        model = model.with_tradeoff(threshold)?;
+    }
     let (data, part, what) = match &args.table {
         Some(table) => {
-            let rows =
-                normalized(&model, read_rows(progress::watched(TableReader::open(table)?, talk), &model)?);
+            let rows = normalized(&model, rows_for(&model, TableReader::open(table)?, table, talk)?);
             let data = Dataset::new(model.problem().clone(), rows, Split::default(), Split::default())?;
             (data, Part::Train, table.display().to_string())
         }
@@ -60,8 +79,14 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
         }
     };
     let labels = &data.splits()[part as usize].y;
-    let outcomes = evaluate::outcomes(&model, &data, part, args.budget)?;
-    let summary = outcomes.traces.summary(model.problem(), labels, model.alpha());
+    let rules = Rules { budget: args.budget, horizon: args.horizon, may_stop: !args.no_stop };
+    let episodes = evaluate::episodes(&model, &data, part, &rules)?;
+    if let Some(path) = &args.traces {
+        let mut table = Vec::new();
+        episodes.write_csv(model.problem(), labels, &mut table)?;
+        write_atomically(path, &table)?;
+    }
+    let summary = episodes.ended().summary(model.problem(), labels, model.alpha());
     // The same without a question: what the model believes of everybody at first.
     let nothing = evaluate::outcomes(&model, &data, part, 0.0)?;
     let nothing = nothing.traces.summary(model.problem(), labels, model.alpha());
@@ -76,6 +101,17 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     writeln!(out, "{what}: {} rows", summary.instances)?;
     show(&model, &summary, &nothing, out)?;
     Ok(())
+}
+
+/// Rows of another table, as the model's own was read.
+fn rows_for(model: &Model, reader: TableReader, path: &Path, talk: Talk) -> Result<Split, Error> {
+    let Some(encoding) = model.encoding() else {
+        return Err(Error::file(
+            path,
+            "the model was not trained on a table with a header: it knows no columns",
+        ));
+    };
+    read_rows(progress::watched(reader, talk), model.problem(), encoding)
 }
 
 fn normalized(model: &Model, mut rows: Split) -> Split {

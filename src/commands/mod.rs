@@ -7,6 +7,7 @@ pub mod eval;
 pub mod info;
 pub mod init;
 pub mod interrupt;
+pub mod methods;
 mod progress;
 pub mod report;
 mod source;

@@ -4,8 +4,8 @@ use super::{Failure, Talk, interrupt, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use querent::Engine;
 use querent::data::table::TableReader;
-use querent::nmppg::Trainer;
 use querent::policy::history::{Epoch, Phase};
+use querent::train::Training;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -35,7 +35,12 @@ pub fn watched(table: TableReader, talk: Talk) -> TableReader {
 ///
 /// # Errors
 /// Training failed, the checkpoint cannot be written, or it was interrupted.
-pub fn train(engine: &Engine, trainer: &mut Trainer, checkpoint: &Path, talk: Talk) -> Result<(), Failure> {
+pub fn train(
+    engine: &Engine,
+    trainer: &mut dyn Training,
+    checkpoint: &Path,
+    talk: Talk,
+) -> Result<(), Failure> {
     let terminal = std::io::stderr().is_terminal() && talk > Talk::Quiet;
     let most = trainer.epochs_at_most() as u64;
     let bar = if terminal { ProgressBar::new(most) } else { ProgressBar::hidden() };

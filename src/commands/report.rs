@@ -2,6 +2,7 @@
 
 use super::{Failure, Talk};
 use querent::files::write_atomically;
+use querent::methods::{Tradeoff, find};
 use querent::report::page;
 use querent::run::Run;
 use querent::{Error, Model};
@@ -38,7 +39,11 @@ pub fn run(args: &Args, _: Talk, out: &mut impl Write) -> Result<(), Failure> {
     let models = run
         .points
         .iter()
-        .map(|point| Model::load(args.run.join(&point.model)))
+        .map(|point| {
+            let model = Model::load(args.run.join(&point.model))?;
+            let by_threshold = find(&point.method)?.tradeoff == Tradeoff::Threshold;
+            if by_threshold { model.with_tradeoff(point.alpha) } else { Ok(model) }
+        })
         .collect::<Result<Vec<Model>, Error>>()?;
     let to = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
     write_atomically(&to, page(&run, &models).as_bytes())?;

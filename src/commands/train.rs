@@ -2,28 +2,44 @@
 
 use super::source::Source;
 use super::{Failure, Talk, interrupt, progress, say, write_table};
+use querent::data::Dataset;
 use querent::data::Part;
 use querent::data::table::Prepared;
 use querent::digest::Digest;
-use querent::nmppg::{Config, Trainer};
+use querent::methods::fixed;
+use querent::methods::fixed::Subset;
+use querent::methods::set::set;
+use querent::methods::{self, Entry, Tradeoff};
+use querent::nmppg::{self, Config};
 use querent::policy::evaluate;
 use querent::run::{Point, Run};
-use querent::{Engine, Error, baseline, files};
+use querent::{Engine, Error, files};
+use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Train on a problem.toml or on a data set of the catalog.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
     /// A problem.toml, or the name of a data set (`querent data list`).
     problem: String,
+    /// The method: `querent methods` lists them.
+    #[arg(long, value_name = "NAME", default_value = "nmppg")]
+    method: String,
     /// What one unit of cost is worth in nats of loss: larger values ask less.
     #[arg(long, value_name = "A", default_value_t = 0.02)]
     alpha: f64,
     /// Train at each of these α instead, for a curve of performance against cost.
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', conflicts_with = "alpha")]
     alphas: Option<Vec<f64>>,
+    /// Of a method whose training does not know α: the thresholds of its stop rule to show
+    /// [default: six, from certain to curious].
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', conflicts_with_all = ["alpha", "alphas"])]
+    thresholds: Option<Vec<f64>>,
+    /// Any setting of the method, by its name; may be repeated. `querent methods NAME` lists them.
+    #[arg(long, value_name = "FIELD=VALUE")]
+    set: Vec<String>,
     /// Seeds of weights and noise: one model for each.
     #[arg(long, value_name = "N,M,…", value_delimiter = ',', default_value = "0")]
     seeds: Vec<u64>,
@@ -45,9 +61,9 @@ pub struct Args {
     /// Questions asked of one instance, at most [default: all, at most 30].
     #[arg(long, value_name = "N")]
     horizon: Option<usize>,
-    /// Width of the hidden layers; the policy's first one is twice as wide.
-    #[arg(long, value_name = "N", default_value_t = 128)]
-    hidden: usize,
+    /// Width of the hidden layers; NM-PPG's policy has a first one twice as wide [default: 128].
+    #[arg(long, value_name = "N")]
+    hidden: Option<usize>,
     /// Chance that a hidden unit of the predictor is left out in training [default: 0.3 below 5,000 rows].
     #[arg(long, value_name = "P")]
     dropout: Option<f64>,
@@ -92,29 +108,54 @@ Examples:
   querent train problem.toml --alpha 0.05 --baselines  and what it has to beat
   querent train diabetes --seeds 0,1,2 --out runs/d    a data set of the catalog, three seeds
   querent train problem.toml --alpha 0.05 --resume     go on after an interruption
+  querent train syn1 --method gdfs                     another method: `querent methods` lists them
+  querent train syn1 --set stage_epochs=3              any setting of the method
 
 α is the price of cost: with α = 0.05 a question of cost 1 is worth asking if it lowers the loss by 0.05
 nats. Ctrl-C ends training after the epoch at hand; --resume goes on from there with the same bits. The run's
 folder holds run.json, and for each model a model.safetensors and a checkpoint. `querent report` draws it.";
 
-/// The default settings for a table of so many training rows.
-fn config(args: &Args, alpha: f64, seed: u64, rows: usize) -> Config {
-    let mut config = Config { seed, horizon: args.horizon, ..Config::new(alpha) };
-    // More than so many passes an epoch only teach a small table by heart.
-    let passes = 20 * (rows / config.batch.min(rows).max(1)).max(1);
-    config.schedule.epoch_steps = args.epoch_steps.unwrap_or(config.schedule.epoch_steps.min(passes));
-    config.networks.dropout =
-        args.dropout.unwrap_or(if rows < 5_000 { 0.3 } else { config.networks.dropout });
-    config.networks.policy = [2 * args.hidden, args.hidden];
-    config.networks.predictor = [args.hidden; 2];
-    if let Some(epochs) = args.epochs {
-        config.schedule.stage_epochs = epochs;
+/// A method's settings for a table: its own defaults, then what was said.
+fn settings(args: &Args, entry: &Entry, data: &Dataset, alpha: f64, seed: u64) -> querent::Result<Value> {
+    let defaults = (entry.defaults)(data);
+    let mut settings = defaults.clone();
+    let mut assign =
+        |name: &str, value: String| set(&mut settings, &format!("{name}={value}"), entry.renamed);
+    if entry.tradeoff == Tradeoff::Alpha {
+        assign("alpha", alpha.to_string())?;
     }
-    // The weights' average must be able to follow within the run.
-    let steps = config.schedule.epoch_steps * (config.schedule.warm_up_epochs + config.schedule.stage_epochs);
-    config.schedule.ema = config.schedule.ema.max(10.0 / steps.max(1) as f64).min(1.0);
-    config
+    assign("seed", seed.to_string())?;
+    let flags = [
+        ("stage_epochs", args.epochs.map(|n| n.to_string())),
+        ("epoch_steps", args.epoch_steps.map(|n| n.to_string())),
+        ("horizon", args.horizon.map(|n| n.to_string())),
+        ("dropout", args.dropout.map(|p| p.to_string())),
+    ];
+    for (name, value) in flags {
+        if let Some(value) = value {
+            assign(name, value)?;
+        }
+    }
+    if let Some(width) = args.hidden {
+        (entry.widen)(&mut settings, width);
+    }
+    for assignment in &args.set {
+        set(&mut settings, assignment, entry.renamed)?;
+    }
+    (entry.settle)(&defaults, settings)
 }
+
+/// What has to be beaten is measured with NM-PPG's predictor, whatever the method.
+fn reference(args: &Args, data: &Dataset, alpha: f64, seed: u64) -> querent::Result<Config> {
+    let entry = methods::find(nmppg::NAME)?;
+    let own = args.method == nmppg::NAME;
+    let args = &Args { set: if own { args.set.clone() } else { Vec::new() }, ..args.clone() };
+    let settings = settings(args, entry, data, alpha, seed)?;
+    serde_json::from_value(settings).map_err(|error| Error::Config(error.to_string()))
+}
+
+/// Thresholds on the belief's entropy where none are said, as shares of what knowing nothing has.
+const THRESHOLDS: [f64; 6] = [0.05, 0.15, 0.3, 0.5, 0.7, 0.9];
 
 /// Runs the command.
 ///
@@ -127,9 +168,12 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     }
     let source = Source::find(&args.problem, args.data_dir.as_deref())?;
     let mut prepared = source.load(args.seeds[0], talk)?;
+    let entry = methods::find(&args.method)?;
+    // One training has all thresholds.
+    let alphas = if entry.tradeoff == Tradeoff::Alpha { alphas } else { vec![0.0] };
     // Settings that cannot be are refused before anything is written.
     for &alpha in &alphas {
-        config(args, alpha, 0, prepared.data.sizes()[0]).check(prepared.data.problem())?;
+        (entry.check)(&prepared.data, &settings(args, entry, &prepared.data, alpha, 0)?)?;
     }
     let engine = args.engine.open()?;
     let folder = args.out.clone().unwrap_or_else(|| Path::new("runs").join(source.name()));
@@ -152,28 +196,41 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     let single = alphas.len() * args.seeds.len() == 1;
     for &alpha in &alphas {
         for &seed in &args.seeds {
-            if record.points.iter().any(|point| point.alpha == alpha && point.seed == seed) {
-                say(talk, format_args!("α {alpha}, seed {seed}: finished before"));
+            let name = match entry.tradeoff {
+                Tradeoff::Alpha => format!("α {alpha}, seed {seed}"),
+                Tradeoff::Threshold => format!("seed {seed}"),
+            };
+            let is_it = |point: &Point| {
+                point.seed == seed
+                    && point.method == entry.name
+                    && (entry.tradeoff == Tradeoff::Threshold || point.alpha == alpha)
+            };
+            if record.points.iter().any(is_it) {
+                say(talk, format_args!("{name}: finished before"));
                 continue;
             }
             if source.is_synthetic() && seed != args.seeds[0] {
                 prepared = source.load(seed, talk)?;
             }
             if !single {
-                say(talk, format_args!("α {alpha}, seed {seed}"));
+                say(talk, &name);
             }
-            let place = if single { String::new() } else { format!("alpha_{alpha}_seed_{seed}/") };
-            let settings = config(args, alpha, seed, prepared.data.sizes()[0]);
-            let point = train_point(args, talk, &engine, &prepared, settings, &folder, &place)?;
-            record.points.push(point);
+            let place = match (single, entry.tradeoff) {
+                (true, _) => String::new(),
+                (false, Tradeoff::Alpha) => format!("alpha_{alpha}_seed_{seed}/"),
+                (false, Tradeoff::Threshold) => format!("seed_{seed}/"),
+            };
+            let job = Job { entry, alpha, seed, folder: &folder, place };
+            let points = train_points(args, talk, &engine, &prepared, &job)?;
+            record.points.extend(points);
             record.save(&folder)?;
         }
     }
     if args.baselines && record.everything.is_none() {
         say(talk, "asking nothing, and everything");
-        let settings = config(args, alphas[0], args.seeds[0], prepared.data.sizes()[0]);
-        record.nothing = Some(baseline::subset_blocking(&engine, &prepared.data, &settings, &[])?);
-        record.everything = Some(baseline::everything_blocking(&engine, &prepared.data, &settings)?);
+        let settings = reference(args, &prepared.data, args.alpha, args.seeds[0])?;
+        record.nothing = Some(fixed::subset_blocking(&engine, &prepared.data, &settings, &[])?);
+        record.everything = Some(fixed::everything_blocking(&engine, &prepared.data, &settings)?);
         record.save(&folder)?;
     }
     show(&record, out)?;
@@ -239,51 +296,93 @@ fn resumed(folder: &Path, args: &Args, prepared: &Prepared) -> Result<Run, Failu
     Ok(record)
 }
 
-fn train_point(
+/// What is trained, and where it goes.
+struct Job<'a> {
+    entry: &'static Entry,
+    alpha: f64,
+    seed: u64,
+    folder: &'a Path,
+    /// The models' place in it.
+    place: String,
+}
+
+/// Trains a model and tests it: at its α, or at each threshold.
+fn train_points(
     args: &Args,
     talk: Talk,
     engine: &Engine,
     prepared: &Prepared,
-    settings: Config,
-    folder: &Path,
-    place: &str,
-) -> Result<Point, Failure> {
+    job: &Job,
+) -> Result<Vec<Point>, Failure> {
     let data = &prepared.data;
-    let (alpha, seed) = (settings.alpha, settings.seed);
+    let &Job { entry, alpha, seed, folder, ref place } = job;
     let here = folder.join(place);
     std::fs::create_dir_all(&here).map_err(|error| Error::io(&here, error))?;
     let checkpoint = here.join("checkpoint.safetensors");
-    let mut trainer = Trainer::new(engine, data, settings.clone())?;
+    let mut trainer = (entry.start)(engine, data, settings(args, entry, data, alpha, seed)?)?;
     if args.resume && checkpoint.exists() {
         trainer.resume(&checkpoint)?;
         files::clear_remains(&checkpoint);
     }
-    progress::train(engine, &mut trainer, &checkpoint, talk)?;
+    progress::train(engine, &mut *trainer, &checkpoint, talk)?;
     let model = trainer.finish_blocking()?.with_encoding(prepared.encoding.clone())?;
     let file = format!("{place}model.safetensors");
     model.save(folder.join(&file))?;
-    let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
-    let outcomes = evaluate::outcomes(&model, data, part, f64::INFINITY)?;
-    let test = outcomes.traces.summary(data.problem(), &data.splits()[part as usize].y, alpha);
-    let mut subsets = Vec::new();
-    if args.baselines && data.sizes()[2] > 0 {
-        say(talk, "looking for the best fixed set of features of the same cost");
-        let chosen = baseline::choose_blocking(engine, data, &settings, test.cost)?;
-        // The last one is beyond the cost: one set without it, one with it.
-        for count in [chosen.len().saturating_sub(1), chosen.len()] {
-            subsets.push(baseline::subset_blocking(engine, data, &settings, &chosen[..count])?);
-        }
+    let tradeoffs = match entry.tradeoff {
+        Tradeoff::Alpha => vec![alpha],
+        Tradeoff::Threshold => args.thresholds.clone().unwrap_or_else(|| {
+            let most = (data.problem().classes().len() as f64).ln();
+            THRESHOLDS.map(|share| (share * most * 1e3).round() / 1e3).to_vec()
+        }),
+    };
+    let mut points = Vec::new();
+    for tradeoff in tradeoffs {
+        let model = match entry.tradeoff {
+            Tradeoff::Alpha => model.clone(),
+            Tradeoff::Threshold => model.clone().with_tradeoff(tradeoff)?,
+        };
+        let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
+        let outcomes = evaluate::outcomes(&model, data, part, f64::INFINITY)?;
+        let labels = &data.splits()[part as usize].y;
+        let test = outcomes.traces.summary(data.problem(), labels, model.alpha());
+        let subsets = if args.baselines && data.sizes()[2] > 0 {
+            fixed_sets(args, talk, engine, data, job, test.cost)?
+        } else {
+            Vec::new()
+        };
+        points.push(Point {
+            method: entry.name.into(),
+            alpha: tradeoff,
+            seed,
+            model: file.clone(),
+            seconds: trainer.history().last().map_or(0.0, |epoch| epoch.seconds),
+            epochs: [trainer.history().len(), trainer.epochs_at_most()],
+            digest: Digest::of(data, Some(&prepared.encoding), part, &outcomes),
+            test,
+            subsets,
+        });
     }
-    Ok(Point {
-        alpha,
-        seed,
-        model: file,
-        seconds: trainer.history().last().map_or(0.0, |epoch| epoch.seconds),
-        epochs: [trainer.history().len(), trainer.epochs_at_most()],
-        digest: Digest::of(data, Some(&prepared.encoding), part, &outcomes),
-        test,
-        subsets,
-    })
+    Ok(points)
+}
+
+/// The best fixed set of features of the same cost: one that is not above it, and the next.
+fn fixed_sets(
+    args: &Args,
+    talk: Talk,
+    engine: &Engine,
+    data: &Dataset,
+    job: &Job,
+    cost: f64,
+) -> Result<Vec<Subset>, Failure> {
+    say(talk, "looking for the best fixed set of features of the same cost");
+    let settings = reference(args, data, job.alpha, job.seed)?;
+    let chosen = fixed::choose_blocking(engine, data, &settings, cost)?;
+    // The last one is beyond the cost: one set without it, one with it.
+    let mut subsets = Vec::new();
+    for count in [chosen.len().saturating_sub(1), chosen.len()] {
+        subsets.push(fixed::subset_blocking(engine, data, &settings, &chosen[..count])?);
+    }
+    Ok(subsets)
 }
 
 /// The results as a table.
@@ -295,7 +394,7 @@ fn show(record: &Run, out: &mut impl Write) -> Result<(), Failure> {
     for point in &record.points {
         let test = &point.test;
         rows.push(vec![
-            format!("α {}, seed {}", point.alpha, point.seed),
+            format!("{} {}, seed {}", point.symbol(), point.alpha, point.seed),
             number(test.score(metric)),
             number(test.loss),
             format!("{:.3}", test.cost),

@@ -1,5 +1,6 @@
 //! Methods: each is one folder, and one line here.
 
+pub mod fixed;
 pub mod gdfs;
 pub mod nmppg;
 mod range;

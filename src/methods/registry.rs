@@ -33,6 +33,10 @@ pub struct Entry {
     pub tradeoff: Tradeoff,
     /// Its settings for a table: the defaults that depend on one stand in the method.
     pub defaults: fn(&Dataset) -> Value,
+    /// What follows from what was chosen where it was not chosen itself, given the defaults.
+    pub settle: fn(&Value, Value) -> Result<Value>,
+    /// Gives the hidden layers a width.
+    pub widen: fn(&mut Value, usize),
     /// Settings that have another name now: old and new.
     pub renamed: &'static [(&'static str, &'static str)],
     /// Checks settings against a table.

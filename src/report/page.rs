@@ -64,7 +64,13 @@ fn write_page(out: &mut String, run: &Run, models: &[Model]) -> std::fmt::Result
     writeln!(out, "<figure>{}</figure>", performance(run, &title))?;
     for (index, (point, model)) in run.points.iter().zip(models).enumerate() {
         let open = if index == 0 { " open" } else { "" };
-        writeln!(out, "<details{open}><summary>α = {}, seed {}</summary>", point.alpha, point.seed)?;
+        writeln!(
+            out,
+            "<details{open}><summary>{} = {}, seed {}</summary>",
+            point.symbol(),
+            point.alpha,
+            point.seed
+        )?;
         details(out, run, point, model)?;
         writeln!(out, "</details>")?;
     }
@@ -94,7 +100,7 @@ fn results(out: &mut String, run: &Run) -> std::fmt::Result {
     };
     for point in &run.points {
         let t = &point.test;
-        let name = format!("policy, α = {}, seed {}", point.alpha, point.seed);
+        let name = format!("policy, {} = {}, seed {}", point.symbol(), point.alpha, point.seed);
         let questions = format!("{:.2}", t.acquisitions);
         row(out, &name, [t.score(metric), t.accuracy, t.loss, t.cost], &questions)?;
         for subset in &point.subsets {
@@ -117,6 +123,7 @@ fn results(out: &mut String, run: &Run) -> std::fmt::Result {
 /// Performance against cost.
 fn performance(run: &Run, title: &str) -> String {
     let metric = run.metric;
+    let symbol = run.points.first().map_or("α", |point| point.symbol());
     let mut alphas: Vec<f64> = run.points.iter().map(|point| point.alpha).collect();
     alphas.sort_by(f64::total_cmp);
     alphas.dedup();
@@ -127,7 +134,7 @@ fn performance(run: &Run, title: &str) -> String {
         let costs: Vec<f64> = points.map(|point| point.test.cost).collect();
         let y = mean(&scores);
         let square = mean(&scores.iter().map(|score| (score - y).powi(2)).collect::<Vec<_>>());
-        CurvePoint { x: mean(&costs), y, y_sd: square.sqrt(), label: Some(format!("α {alpha}")) }
+        CurvePoint { x: mean(&costs), y, y_sd: square.sqrt(), label: Some(format!("{symbol} {alpha}")) }
     });
     let mut series = vec![Series { name: "policy".into(), points: policy.collect() }];
     let subsets = run.points.iter().flat_map(|point| &point.subsets);
@@ -147,7 +154,7 @@ fn performance(run: &Run, title: &str) -> String {
 
 fn details(out: &mut String, run: &Run, point: &Point, model: &Model) -> std::fmt::Result {
     let digest = &point.digest;
-    let name = format!("α = {}", point.alpha);
+    let name = format!("{} = {}", point.symbol(), point.alpha);
     writeln!(out, "<h2>What is asked, and why</h2>")?;
     writeln!(
         out,
@@ -313,8 +320,10 @@ fn tried(out: &mut String, run: &Run, models: &[Model]) -> std::fmt::Result {
     let mut seeds: Vec<u64> = run.points.iter().map(|point| point.seed).collect();
     seeds.sort();
     seeds.dedup();
+    let symbol = run.points.first().map_or("α", |point| point.symbol());
+    let flag = if symbol == "α" { "alphas" } else { "thresholds" };
     writeln!(out, "<h2>What was tried, and what was not</h2>\n<ul>")?;
-    writeln!(out, "<li>Tried: α = {}; {} seed(s): {:?}.</li>", alphas.join(", "), seeds.len(), seeds)?;
+    writeln!(out, "<li>Tried: {symbol} = {}; {} seed(s): {:?}.</li>", alphas.join(", "), seeds.len(), seeds)?;
     if let Some(model) = models.first() {
         writeln!(
             out,
@@ -327,7 +336,7 @@ fn tried(out: &mut String, run: &Run, models: &[Model]) -> std::fmt::Result {
     if alphas.len() < 2 {
         writeln!(
             out,
-            "<li>Not tried: another α. <code>--alphas</code> shows what more or less spending would reach.</li>"
+            "<li>Not tried: another {symbol}. <code>--{flag}</code> shows what more or less spending would reach.</li>"
         )?;
     }
     if seeds.len() < 3 {

@@ -25,6 +25,7 @@ mod golden;
 mod gradients;
 mod info;
 mod instructions;
+mod layers;
 mod lockstep;
 mod model_file;
 mod model_python;

@@ -94,7 +94,7 @@ fn a_model_comes_back_from_its_file_with_equal_bits() {
 #[test]
 fn a_model_of_an_earlier_version_asks_as_it_did() {
     let model = Model::load(common::assets().join("models/v1.safetensors")).expect("loads");
-    let config = model.config();
+    let config: querent::nmppg::Config = serde_json::from_value(model.settings().clone()).expect("settings");
     assert_eq!((config.alpha, config.horizon, config.batch), (0.03, Some(4), 24));
     assert_eq!((config.networks.policy, config.networks.predictor), ([8, 6], [6, 5]));
     assert_eq!((config.schedule.stage_epochs, &config.schedule.temperatures[..]), (1, &[0.5, 0.1][..]));

@@ -7,7 +7,6 @@ use super::split::stratified;
 use crate::data::encoding::{Code, Encoding, Field, Metric, canonical, in_order, listed, number};
 use crate::data::{Dataset, Normalization, Split};
 use crate::error::{Error, Result};
-use crate::policy::Model;
 use crate::problem::{Feature, Problem};
 use std::collections::HashMap;
 
@@ -417,22 +416,16 @@ fn class_weights(schema: &Schema, labels: &[u32], train: &[u32]) -> Vec<f64> {
     }
 }
 
-/// Reads rows for a trained model, in raw units: the columns it knows by name, and the target.
+/// Reads rows as an encoding has them, in raw units: the columns it knows by name, and the target.
 ///
 /// # Errors
-/// The model has no encoding, a column is not there, or a cell does not fit (with row and column).
-pub fn read_rows(mut table: TableReader, model: &Model) -> Result<Split> {
+/// A column is not there, or a cell does not fit (with row and column).
+pub fn read_rows(mut table: TableReader, problem: &Problem, encoding: &Encoding) -> Result<Split> {
     let path = table.path().to_path_buf();
-    let Some(encoding) = model.encoding() else {
-        return Err(Error::table(
-            &path,
-            "the model was not trained on a table with a header: it knows no columns",
-        ));
-    };
     let names: Vec<&str> = encoding.fields().map(|field| field.name.as_str()).collect();
     let at = names.iter().map(|name| table.column(name)).collect::<Result<Vec<usize>>>()?;
     let target = table.column(&encoding.target)?;
-    let classes: Vec<&str> = model.problem().classes().iter().map(|class| canonical(class)).collect();
+    let classes: Vec<&str> = problem.classes().iter().map(|class| canonical(class)).collect();
     let mut split = Split::default();
     let mut cells = Cells::default();
     while table.next(&mut cells)? {
@@ -441,7 +434,7 @@ pub fn read_rows(mut table: TableReader, model: &Model) -> Result<Split> {
         };
         let word = canonical(&cells.cells[target]);
         let Some(label) = classes.iter().position(|class| *class == word) else {
-            let all = listed(model.problem().classes());
+            let all = listed(problem.classes());
             return Err(fail(&encoding.target, format!("`{word}` is no class: the classes are {all}")));
         };
         split.y.push(label as u32);

@@ -13,6 +13,8 @@ pub static ENTRY: Entry = Entry {
     kernels: kernels::KERNELS,
     tradeoff: Tradeoff::Threshold,
     defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),
+    settle: |_, chosen| Ok(chosen),
+    widen: |settings, width| settings["hidden"] = serde_json::json!([width, width]),
     renamed: &[],
     check: |data, settings| read(settings)?.check(data.problem()),
     start: |engine, data, settings| Ok(Box::new(Trainer::new(engine, data, read(&settings)?)?)),

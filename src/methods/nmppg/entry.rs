@@ -4,6 +4,7 @@ use super::{Config, Trainer, kernels};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::methods::{Entry, Tradeoff};
+use crate::policy::storable;
 use serde_json::Value;
 
 /// NM-PPG.
@@ -14,6 +15,18 @@ pub static ENTRY: Entry = Entry {
     tradeoff: Tradeoff::Alpha,
     defaults: |data| {
         serde_json::to_value(Config::for_table(data, Config::default().alpha)).unwrap_or_default()
+    },
+    // How far the average reaches back follows from how long the run is.
+    settle: |defaults, chosen| {
+        let config = read(&chosen)?;
+        let is_default = config.schedule.ema == read(defaults)?.schedule.ema;
+        let base = Config::default().schedule.ema;
+        let config = if is_default { config.with(|c| c.schedule.ema = base).settled() } else { config };
+        storable("the configuration", &config)
+    },
+    widen: |settings, width| {
+        settings["networks"]["policy"] = serde_json::json!([2 * width, width]);
+        settings["networks"]["predictor"] = serde_json::json!([width, width]);
     },
     renamed: super::RENAMED,
     check: |data, settings| read(settings)?.check(data.problem()),
