@@ -275,3 +275,85 @@ fn a_prepared_data_set_is_the_same() {
     assert_eq!(done.code, Some(2));
     assert!(done.err.contains("by its name"), "{}", done.err);
 }
+
+/// Every method of the list is trained, resumed, asked, evaluated and drawn by the same commands.
+#[test]
+fn every_method_goes_through_the_commands() {
+    let dir = clinic("methods");
+    let listed = querent(&dir.0, &["methods"], "");
+    assert_eq!(listed.code, Some(0), "{}", listed.err);
+    for entry in querent::methods::METHODS {
+        assert!(listed.out.contains(entry.name), "{}", listed.out);
+        let one = querent(&dir.0, &["methods", entry.name], "");
+        assert!(one.code == Some(0) && one.out.contains("stage_epochs"), "{}{}", one.out, one.err);
+
+        let run = ["problem.toml", "--method", entry.name, "--set", "warm_up_epochs=1", "--out", entry.name];
+        train_quickly(&dir.0, &run);
+        let file = format!("{}/model.safetensors", entry.name);
+        let model = Model::load(dir.0.join(&file)).expect("loads");
+        assert_eq!(model.method(), entry.name);
+        let again = querent(&dir.0, &[&["train"], &run[..], &["--resume"], QUICK].concat(), "");
+        assert!(again.code == Some(0) && again.err.contains("finished before"), "{}", again.err);
+
+        let asked = querent(&dir.0, &["ask", &file, "--budget", "0"], "31\nwinter\n");
+        assert_eq!(asked.code, Some(0), "{}", asked.err);
+        let drawn = querent(&dir.0, &["report", entry.name], "");
+        assert_eq!(drawn.code, Some(0), "{}", drawn.err);
+
+        // To the horizon, whatever the stop rule says.
+        let traces = ["eval", &file, "--no-stop", "--horizon", "3", "--traces", "traces.csv"];
+        let done = querent(&dir.0, &traces, "");
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        let text = std::fs::read_to_string(dir.0.join("traces.csv")).expect("written");
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("episode,step,action,guess,label,probability,cost,forced_stop"));
+        let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+        assert_eq!(rows.len() % 4, 0, "three questions and a stop for each");
+        for (episode, rows) in rows.chunks_exact(4).enumerate() {
+            for (step, row) in rows.iter().enumerate() {
+                assert_eq!((row[0], row[1]), (&*episode.to_string(), &*(step + 1).to_string()));
+            }
+            let names: Vec<&str> = model.problem().features().iter().map(|f| f.name.as_str()).collect();
+            assert!(rows[..3].iter().all(|row| names.contains(&row[2]) && row[7] == "0"), "{rows:?}");
+            assert_eq!((rows[3][2], rows[3][7]), ("stop", "1"), "{rows:?}");
+            assert_eq!((rows[3][3], rows[3][6]), (rows[2][3], rows[2][6]), "a stop changes nothing");
+            let cost = |row: &Vec<&str>| row[6].parse::<f64>().expect("a number");
+            assert!(cost(&rows[0]) <= cost(&rows[1]) && cost(&rows[1]) <= cost(&rows[2]));
+        }
+        // A budget of nothing ends at once, and says so.
+        let done =
+            querent(&dir.0, &["eval", &file, "--no-stop", "--budget", "0", "--traces", "traces.csv"], "");
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        let text = std::fs::read_to_string(dir.0.join("traces.csv")).expect("written");
+        assert!(
+            text.lines().skip(1).all(|line| line.contains(",1,stop,") && line.ends_with(",0,1")),
+            "{text}"
+        );
+    }
+}
+
+/// One training of a method with a threshold has the whole curve, and a threshold can be set afterwards.
+#[test]
+fn thresholds_make_a_curve() {
+    let dir = clinic("thresholds");
+    let run = ["problem.toml", "--method", "gdfs", "--thresholds", "0.01,0.5,2", "--out", "run"];
+    train_quickly(&dir.0, &run);
+    let record = querent::run::Run::load(&dir.0.join("run")).expect("a run");
+    let costs: Vec<f64> = record.points.iter().map(|point| point.test.cost).collect();
+    assert_eq!((record.points.len(), record.points[0].symbol()), (3, "threshold"));
+    assert!(costs[0] >= costs[1] && costs[1] >= costs[2] && costs[2] == 0.0, "{costs:?}");
+    let model = "run/model.safetensors";
+    let nothing = querent(&dir.0, &["eval", model, "--threshold", "2", "--json"], "");
+    assert!(nothing.out.contains("\"acquisitions\": 0.0"), "{}{}", nothing.out, nothing.err);
+    for (arguments, says) in [
+        (vec!["eval", model, "--threshold=-1"], "zero or more"),
+        (vec!["eval", model, "--horizon", "0"], "the horizon is 0"),
+        (vec!["train", "problem.toml", "--method", "nothing", "--out", "x"], "there are nmppg, gdfs"),
+        (vec!["train", "problem.toml", "--set", "twins=3", "--out", "x"], "rollouts"),
+        (vec!["train", "problem.toml", "--set", "nonsense=3", "--out", "x"], "nonsense"),
+    ] {
+        let done = querent(&dir.0, &arguments, "");
+        assert!(done.code == Some(2) && done.err.contains(says), "{arguments:?}: {}", done.err);
+    }
+    assert!(!dir.0.join("x").exists(), "nothing is written before settings are known to be good");
+}
