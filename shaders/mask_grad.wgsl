@@ -9,12 +9,6 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (feature >= p.features || row >= p.rows) {
         return;
     }
-    let at = row * p.input_pitch;
     let x_at = (row % p.batch) * p.x_pitch;
-    var total = grad_input[at + p.columns + feature];
-    for (var i = columns_start(feature); i < columns_end(feature); i++) {
-        let column = groups[i];
-        total += grad_input[at + column] * x[x_at + column];
-    }
-    grad_mask[row * p.pitch + feature] = total;
+    grad_mask[row * p.pitch + feature] = through_input(feature, row * p.input_pitch, x_at);
 }

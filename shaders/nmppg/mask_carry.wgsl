@@ -18,11 +18,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         mask_grad[at] = survival * from_loss;
         return;
     }
-    var total = grad_input[row * p.input_pitch + p.columns + feature];
-    for (var i = columns_start(feature); i < columns_end(feature); i++) {
-        let column = groups[i];
-        total += grad_input[row * p.input_pitch + column] * x[row * p.x_pitch + column];
-    }
+    let total = through_input(feature, row * p.input_pitch, row * p.x_pitch);
     let halt = scalars[tape_row * SCALARS + HALT];
     let r = masks[chance_at(tape_row, p.pitch) + feature];
     mask_grad[at] = flush((1.0 - r) * mask_grad[at] + survival * halt * from_loss + total);

@@ -1,6 +1,6 @@
 //! From masks to the networks' dense input, and the gradient's way back.
 
-use super::{GROUPS, Work, area, kernel, product};
+use super::{GROUPS, THROUGH_INPUT, Work, area, kernel, product};
 use crate::engine::cpu::{Args, Real};
 use crate::engine::groups::Groups;
 
@@ -19,7 +19,7 @@ kernel! {
 
 kernel! {
     /// The gradient of a loss with respect to the mask, from the gradient of the first layer's input.
-    pub MaskGrad "mask_grad" [GROUPS]
+    pub MaskGrad "mask_grad" [GROUPS, THROUGH_INPUT]
     { rows, batch, columns, features, x_pitch, input_pitch, pitch }
     (groups: U32 Read, x: F32 Read, grad_input: F32 Read, grad_mask: F32 Write)
     grid |p| area(p.pitch, p.rows);

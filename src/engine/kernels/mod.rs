@@ -271,6 +271,8 @@ library! {
     RANDOM "random";
     /// Sums over a workgroup.
     REDUCE "reduce";
+    /// A mask's gradient through the first layer's input; with `GROUPS`.
+    THROUGH_INPUT "through_input";
 }
 
 const ALONE: &str = include_str!("../../../shaders/lib/alone.wgsl");

@@ -89,6 +89,18 @@ words! {
     }
 }
 
+/// The general settings at the beginning of a buffer of so many words: Adam's usual decays, the moving average's share
+/// of the newest weights, and noise on the rows.
+pub fn general(len: usize, average: f64, input_noise: f64) -> Vec<f64> {
+    let mut values = vec![0.0; len];
+    values[settings::BETA1] = 0.9;
+    values[settings::BETA2] = 0.999;
+    values[settings::EPSILON] = 1e-8;
+    values[settings::AVERAGE] = average;
+    values[settings::INPUT_NOISE] = input_noise;
+    values
+}
+
 words! {
     /// Words of a row's losses.
     pub mod losses: usize, first 0, prefix "", len "LOSSES" {

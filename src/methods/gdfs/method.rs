@@ -4,7 +4,7 @@ use super::config::Config;
 use super::kernels::hyper;
 use super::plan::Gdfs;
 use crate::data::Normalization;
-use crate::engine::kernels::words::{METRICS, settings};
+use crate::engine::kernels::words::{METRICS, general};
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::error::Result;
 use crate::nn::{Network, Weights};
@@ -90,12 +90,8 @@ impl Method for Gdfs {
     }
 
     fn settings(config: &Config, stage: &Stage) -> Vec<f64> {
-        let mut values = vec![0.0; hyper::LEN];
-        values[settings::BETA1] = 0.9;
-        values[settings::BETA2] = 0.999;
-        values[settings::EPSILON] = 1e-8;
-        // The published method evaluates the weights themselves.
-        values[settings::AVERAGE] = 1.0;
+        // The published method evaluates the weights themselves, and adds no noise to rows.
+        let mut values = general(hyper::LEN, 1.0, 0.0);
         values[hyper::TEMPERATURE] = stage.temperature;
         values[hyper::GAMMA] = config.gamma;
         values[hyper::RATE] = stage.rate;

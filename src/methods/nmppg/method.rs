@@ -5,7 +5,7 @@ use super::kernels::hyper;
 use super::plan::NmPpg;
 use super::schedule::Position;
 use crate::data::Normalization;
-use crate::engine::kernels::words::{METRICS, settings};
+use crate::engine::kernels::words::{METRICS, general};
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::error::{Error, Result};
 use crate::nn::{Network, Weights};
@@ -161,12 +161,7 @@ impl Method for NmPpg {
     }
 
     fn settings(config: &Config, stage: &Stage) -> Vec<f64> {
-        let mut values = vec![0.0; hyper::LEN];
-        values[settings::BETA1] = 0.9;
-        values[settings::BETA2] = 0.999;
-        values[settings::EPSILON] = 1e-8;
-        values[settings::AVERAGE] = stage.ema;
-        values[settings::INPUT_NOISE] = stage.input_noise;
+        let mut values = general(hyper::LEN, stage.ema, stage.input_noise);
         values[hyper::ALPHA] = stage.alpha;
         values[hyper::TAU_HARD] = config.gradient.tau_hard;
         values[hyper::TAU_SOFT] = stage.tau_soft;

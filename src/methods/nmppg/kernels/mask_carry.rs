@@ -3,11 +3,11 @@
 use super::{masks, scalars};
 use crate::engine::cpu::{Args, Real};
 use crate::engine::groups::Groups;
-use crate::engine::kernels::{GROUPS, MATH, Part, Work, area, kernel, product, through_input};
+use crate::engine::kernels::{GROUPS, MATH, Part, THROUGH_INPUT, Work, area, kernel, product, through_input};
 
 kernel! {
     /// Carries the mask gradient M one step back through the rollout.
-    pub MaskCarry "nmppg/mask_carry" [GROUPS, MATH, Part::Words(&scalars::WORDS), masks::PART]
+    pub MaskCarry "nmppg/mask_carry" [GROUPS, THROUGH_INPUT, MATH, Part::Words(&scalars::WORDS), masks::PART]
     { rows, step, steps, columns, features, x_pitch, input_pitch, pitch }
     (groups: U32 Read, x: F32 Read, grad_input: F32 Read, masks: F32 Read, scalars: F32 Read,
      loss_mask_grad: F32 Read, mask_grad: F32 Write)
