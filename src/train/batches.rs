@@ -306,14 +306,13 @@ impl Batches {
         }
     }
 
-    /// Draws a layer's dropout multipliers for some steps of a micro-batch.
+    /// Draws the dropout multipliers of a layer, given with its width, for some steps of a micro-batch.
     pub fn draw_dropout(
         &self,
         b: &mut PlanBuilder,
         micro: Micro,
         steps: usize,
-        layer: usize,
-        width: usize,
+        (layer, width): (usize, usize),
         threshold: u32,
         multiplier: BufferId,
     ) {

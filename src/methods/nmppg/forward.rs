@@ -94,7 +94,7 @@ impl Layout {
         let Some(threshold) = self.shape.dropout else { return };
         for (layer, &multiplier) in self.dropout.iter().enumerate() {
             let width = self.predictor.stack.layers[layer].outputs;
-            self.batches.draw_dropout(b, micro, steps, layer, width, threshold, multiplier);
+            self.batches.draw_dropout(b, micro, steps, (layer, width), threshold, multiplier);
         }
     }
 
