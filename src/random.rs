@@ -7,8 +7,10 @@ use pulp::Simd;
 pub mod stream {
     /// Gumbel noise.
     pub const GUMBEL: u32 = 1;
-    /// Dropout of the first hidden layer; of the next one, one more.
-    pub const DROPOUT: u32 = 2;
+    /// Dropout of a hidden layer: 2 and 3 for the first two, then numbers that nothing else has.
+    pub const fn dropout(layer: u32) -> u32 {
+        if layer < 2 { 2 + layer } else { 1000 + layer }
+    }
     /// Masks that are drawn feature by feature.
     pub const MASK: u32 = 4;
     /// The order of the data.

@@ -28,8 +28,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = "nmppg")]
     method: String,
     /// What one unit of cost is worth in nats of loss: larger values ask less.
-    #[arg(long, value_name = "A", default_value_t = 0.02)]
-    alpha: f64,
+    #[arg(long, value_name = "A")]
+    alpha: Option<f64>,
     /// Train at each of these α instead, for a curve of performance against cost.
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', conflicts_with = "alpha")]
     alphas: Option<Vec<f64>>,
@@ -154,6 +154,9 @@ fn reference(args: &Args, data: &Dataset, alpha: f64, seed: u64) -> querent::Res
     serde_json::from_value(settings).map_err(|error| Error::Config(error.to_string()))
 }
 
+/// α where none is said.
+const ALPHA: f64 = 0.02;
+
 /// Thresholds on the belief's entropy where none are said, as shares of what knowing nothing has.
 const THRESHOLDS: [f64; 6] = [0.05, 0.15, 0.3, 0.5, 0.7, 0.9];
 
@@ -162,13 +165,25 @@ const THRESHOLDS: [f64; 6] = [0.05, 0.15, 0.3, 0.5, 0.7, 0.9];
 /// # Errors
 /// What is wrong with the arguments, the table, the engine or the folder; or an interruption.
 pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
-    let alphas = args.alphas.clone().unwrap_or(vec![args.alpha]);
+    let alphas = args.alphas.clone().unwrap_or(vec![args.alpha.unwrap_or(ALPHA)]);
     if alphas.is_empty() || args.seeds.is_empty() {
         return Err(Failure::Refused("there is no α or no seed to train with".into()));
     }
     let source = Source::find(&args.problem, args.data_dir.as_deref())?;
     let mut prepared = source.load(args.seeds[0], talk)?;
     let entry = methods::find(&args.method)?;
+    let (said, other) = match entry.tradeoff {
+        Tradeoff::Alpha => {
+            (args.thresholds.is_some(), "it is trained for an α: --alpha instead of --thresholds")
+        }
+        Tradeoff::Threshold => (
+            args.alpha.is_some() || args.alphas.is_some(),
+            "its training knows no α, and one has every threshold: --thresholds instead of --alpha",
+        ),
+    };
+    if said {
+        return Err(Failure::Refused(format!("{}: {other}", entry.name)));
+    }
     // One training has all thresholds.
     let alphas = if entry.tradeoff == Tradeoff::Alpha { alphas } else { vec![0.0] };
     // Settings that cannot be are refused before anything is written.
@@ -228,7 +243,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     }
     if args.baselines && record.everything.is_none() {
         say(talk, "asking nothing, and everything");
-        let settings = reference(args, &prepared.data, args.alpha, args.seeds[0])?;
+        let settings = reference(args, &prepared.data, alphas[0], args.seeds[0])?;
         record.nothing = Some(fixed::subset_blocking(&engine, &prepared.data, &settings, &[])?);
         record.everything = Some(fixed::everything_blocking(&engine, &prepared.data, &settings)?);
         record.save(&folder)?;

@@ -99,7 +99,7 @@ impl Engine {
     }
 
     /// Features that are used if the device has them: timestamps make
-    /// [`Budget::Millis`](crate::Budget::Millis) exact.
+    /// [`Budget::Millis`] exact.
     pub fn useful_features() -> wgpu::Features {
         wgpu::Features::TIMESTAMP_QUERY
     }

@@ -260,7 +260,7 @@ impl Network {
     }
 
     /// The gradients of the weights and biases of all layers above the first, from the tape's first rows; after
-    /// [`Network::backward_hidden`]. Divided by `divisor`; added to what is there, or written over it.
+    /// `backward_hidden`. Divided by `divisor`; added to what is there, or written over it.
     pub fn backward_weights(
         &self,
         b: &mut PlanBuilder,

@@ -323,7 +323,7 @@ impl Batches {
                 pitch: word(pitch(width)),
                 first: word(micro.first),
                 threshold,
-                stream: stream::DROPOUT + word(layer),
+                stream: stream::dropout(word(layer)),
             },
             &[self.clock, multiplier],
         );
@@ -422,14 +422,14 @@ impl Batches {
     pub fn evaluations(
         &self,
         b: &mut PlanBuilder,
-        chunk: impl Fn(&mut PlanBuilder),
+        chunk: impl Fn(&mut PlanBuilder, usize),
     ) -> ([Section; 3], Section) {
         let mut validation = None;
         let validate = b.section("validate", |b| {
-            validation = Some(self.evaluation(b, 1, "evaluate", |b, _| chunk(b)));
+            validation = Some(self.evaluation(b, 1, "evaluate", &chunk));
             self.count_asked(b);
         });
-        let mut other = |split| self.evaluation(b, split, "evaluate", |b, _| chunk(b));
+        let mut other = |split| self.evaluation(b, split, "evaluate", &chunk);
         ([other(0), validation.unwrap_or(validate), other(2)], validate)
     }
 

@@ -247,7 +247,7 @@ fn train_refuses_problems() {
         ("α below 0", "--alpha", "-1", "alpha is -1"),
         ("α is no number", "--alpha", "nan", "alpha must be a number"),
         ("a horizon of 0", "--horizon", "0", "horizon is 0"),
-        ("no units", "--hidden", "0", "width 0"),
+        ("no units", "--hidden", "0", "a width of networks.policy is 0"),
         ("dropout 1", "--dropout", "1", "dropout is 1"),
     ] {
         let flag = format!("{flag}={value}");

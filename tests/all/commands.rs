@@ -349,6 +349,11 @@ fn thresholds_make_a_curve() {
         (vec!["eval", model, "--threshold=-1"], "zero or more"),
         (vec!["eval", model, "--horizon", "0"], "the horizon is 0"),
         (vec!["train", "problem.toml", "--method", "nothing", "--out", "x"], "there are nmppg, gdfs"),
+        (
+            vec!["train", "problem.toml", "--method", "gdfs", "--alpha", "0.1", "--out", "x"],
+            "--thresholds instead",
+        ),
+        (vec!["train", "problem.toml", "--thresholds", "0.1", "--out", "x"], "--alpha instead"),
         (vec!["train", "problem.toml", "--set", "twins=3", "--out", "x"], "rollouts"),
         (vec!["train", "problem.toml", "--set", "nonsense=3", "--out", "x"], "nonsense"),
     ] {

@@ -27,7 +27,7 @@ struct Pair {
 
 /// What is on the GPU: NM-PPG's steps, set as a test likes, or any method's training.
 enum OnGpu {
-    Steps(Stepper),
+    Steps(Box<Stepper>),
     Any(Box<dyn Training>),
 }
 
@@ -113,7 +113,7 @@ impl Pair {
         });
         let mut gpu = Stepper::new(engine, &data, config).unwrap_or_else(|error| panic!("{error}"));
         gpu.set_stage(shape.stage()).expect("valid");
-        Self::of(OnGpu::Steps(gpu), shape.scale)
+        Self::of(OnGpu::Steps(Box::new(gpu)), shape.scale)
     }
 
     /// What is on the GPU and the same on the CPU.

@@ -90,7 +90,7 @@ impl Gdfs {
         let layout = Layout::declare(b, batches.clone(), config);
         let step = layout.training_step(b);
         let warm_up = layout.warm_up_step(b);
-        let (evaluate, validate) = batches.evaluations(b, |b| layout.greedy_chunk(b));
+        let (evaluate, validate) = batches.evaluations(b, |b, first| layout.greedy_chunk(b, first));
         Self { layout, sections: Sections { step, warm_up, evaluate, validate } }
     }
 }
@@ -150,7 +150,7 @@ impl Layout {
         let Some(threshold) = self.threshold else { return };
         for (layer, &multiplier) in self.dropout.iter().enumerate() {
             let width = self.predictor.stack.layers[layer].outputs;
-            self.batches.draw_dropout(b, micro, steps, layer, width, threshold, multiplier);
+            self.batches.draw_dropout(b, micro, steps, (layer, width), threshold, multiplier);
         }
     }
 
@@ -314,7 +314,7 @@ impl Layout {
 
     /// The greedy selector on a chunk to the horizon: the predictor's loss after each acquisition under hard masks, which
     /// decides what is kept, and on the relaxed choice, which decides when a temperature is over.
-    fn greedy_chunk(&self, b: &mut PlanBuilder) {
+    fn greedy_chunk(&self, b: &mut PlanBuilder, first: usize) {
         let (s, chunk, masked) = (&self.batches.sizes, &self.batches.chunk, self.batches.masked_chunk());
         let (selector, predictor) = (self.selector.averaged(), self.predictor.averaged());
         let rows = s.evaluation_rows;
@@ -328,7 +328,7 @@ impl Layout {
         masked.forward(b, &predictor, &self.chunk_predictor, 0..1, None, false);
         for t in 0..s.horizon {
             masked.forward_all(b, &selector, &self.chunk_selector, t..t + 1, None, false);
-            self.soft_chunk(b, t);
+            self.soft_chunk(b, t, first);
             self.mean_loss(b, counted(metrics::SOFT), self.chunk_relaxed.losses, false);
             b.call(
                 Greedy {
@@ -348,11 +348,11 @@ impl Layout {
     }
 
     /// The predictor on the relaxed choice of a step of a chunk.
-    fn soft_chunk(&self, b: &mut PlanBuilder, t: usize) {
+    fn soft_chunk(&self, b: &mut PlanBuilder, t: usize, first: usize) {
         let (s, chunk, soft) = (&self.batches.sizes, &self.batches.chunk, &self.chunk_relaxed);
         let rows = s.evaluation_rows;
-        // Other noise at each step.
-        let noise = Micro { first: t * rows, rows, accumulate: false };
+        // Other noise for each row of a chunk, and at each step.
+        let noise = Micro { first: (t << 20) + first, rows, accumulate: false };
         self.batches.draw_gumbel(b, noise, 1, s.features, soft.gumbel);
         let at = Concrete { rows: word(rows), step: word(t), ..Concrete::default() };
         let logits = self.chunk_selector.logits();

@@ -176,7 +176,7 @@ impl Layout {
         let steps = self.training_steps(b);
         let [warm_up, reference] =
             [("warm_up", false), ("reference", true)].map(|(name, all)| self.predictor_step(b, name, all));
-        let (evaluate, validate) = self.batches.evaluations(b, |b| self.greedy_chunk(b));
+        let (evaluate, validate) = self.batches.evaluations(b, |b, _| self.greedy_chunk(b));
         let evaluate_all = [0, 1, 2].map(|split| {
             let everything = |b: &mut PlanBuilder, first| self.chunk_of_everything(b, first);
             self.batches.evaluation(b, split, "evaluate_all", everything)
