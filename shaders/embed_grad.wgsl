@@ -13,7 +13,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (unit4 >= pitch4 || i > p.columns + p.features) {
         return;
     }
-    // Conditions as a thread sees them, not of the parameters alone: see select.wgsl.
+    // Conditions as a thread sees them, not of the parameters alone: see nmppg/select.wgsl.
     let rows = min(p.rows, arrayLength(&acquired_at));
     let accumulate = p.accumulate * (i + 1u) > i;
     var total = vec4(0.0);

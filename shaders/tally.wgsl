@@ -16,7 +16,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         loss += losses[row * LOSSES + LOSS];
         correct += select(0.0, 1.0, u32(losses[row * LOSSES + GUESS]) == y[row]);
         count += 1.0;
-        // A bound that depends on the row: see select.wgsl.
+        // A bound that depends on the row: see nmppg/select.wgsl.
         let last = p.steps * p.rows + row;
         for (var at = row; at < last; at += p.rows) {
             let feature = path[at];

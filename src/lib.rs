@@ -2,8 +2,8 @@
 //!
 //! Features cost something: a lab test, a sensor, a question. From a fully observed table Querent
 //! trains a policy that acquires them one at a time and a predictor that answers from what was seen.
-//! The method is [NM-PPG](methods::nmppg); the compute is WGSL through wgpu, with a native engine
-//! where there is no adapter.
+//! The default method is [NM-PPG](methods::nmppg), another one [GDFS](methods::gdfs); the compute is WGSL
+//! through wgpu, with a native engine where there is no adapter.
 //!
 //! ```
 //! use querent::{Engine, Step, data::synthetic, nmppg::{Config, Trainer}};

@@ -26,7 +26,7 @@ fn main(
     let seen_at = row * p.features;
     let gain = 1.0 / settings[GAMMA];
     let cool = 1.0 / settings[TEMPERATURE];
-    // A bound that depends on the row: see select.wgsl of NM-PPG.
+    // A bound that depends on the row: see nmppg/select.wgsl.
     let end = seen_at + p.features;
 
     var top_u = Best(BLOCKED, NOBODY);

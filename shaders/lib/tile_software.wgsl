@@ -8,7 +8,7 @@ const PRODUCT_HEIGHT: u32 = 1u;
 const TALL: u32 = 8u;
 
 // A thread's first row and vector of columns: block by block along the columns, so that the threads of a narrow product
-// are not idle. 65535 workgroups are a line of the grid (`line` in kernels.rs).
+// are not idle. 65535 workgroups are a line of the grid (`line` in src/engine/kernels/mod.rs).
 fn block_of(group: vec3<u32>, thread: vec3<u32>, columns4: u32) -> vec2<u32> {
     let block = (group.y * 65535u + group.x) * PRODUCT_WIDTH + thread.x;
     let across = (columns4 + 3u) / 4u;

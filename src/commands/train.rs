@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', conflicts_with = "alpha")]
     alphas: Option<Vec<f64>>,
     /// Of a method whose training does not know α: the thresholds of its stop rule to show
-    /// [default: six, from certain to curious].
+    /// [default: six, from asking much to asking little].
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', conflicts_with_all = ["alpha", "alphas"])]
     thresholds: Option<Vec<f64>>,
     /// Any setting of the method, by its name; may be repeated. `querent methods NAME` lists them.
@@ -52,7 +52,7 @@ pub struct Args {
     /// Go on with a run that was interrupted: what is finished is kept.
     #[arg(long)]
     resume: bool,
-    /// Epochs of each of the five stages, at most.
+    /// Epochs of each stage, at most.
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
     /// Training steps of an epoch [default: at most 900, and 20 passes over the rows].
@@ -64,7 +64,8 @@ pub struct Args {
     /// Width of the hidden layers; NM-PPG's policy has a first one twice as wide [default: 128].
     #[arg(long, value_name = "N")]
     hidden: Option<usize>,
-    /// Chance that a hidden unit of the predictor is left out in training [default: 0.3 below 5,000 rows].
+    /// Chance that a hidden unit of the predictor is left out in training
+    /// [default: 0.3; NM-PPG's 0 from 5,000 rows on].
     #[arg(long, value_name = "P")]
     dropout: Option<f64>,
     /// Also measure what has to be beaten: asking nothing, a fixed set of features of the same cost for

@@ -33,7 +33,8 @@ pub struct Entry {
     pub tradeoff: Tradeoff,
     /// Its settings for a table: the defaults that depend on one stand in the method.
     pub defaults: fn(&Dataset) -> Value,
-    /// What follows from what was chosen where it was not chosen itself, given the defaults.
+    /// Given the defaults and the settings as they were chosen: the settings with those that follow from others, where
+    /// nobody chose them.
     pub settle: fn(&Value, Value) -> Result<Value>,
     /// Gives the hidden layers a width.
     pub widen: fn(&mut Value, usize),

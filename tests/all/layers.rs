@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// From the lowest to the highest; those of one line may use each other only as `ALLOWED` says.
+/// From the lowest to the highest; those of one line do not use each other.
 const LAYERS: &[&[&str]] = &[
     &["error"],
     &["files", "random", "problem"],

@@ -392,7 +392,7 @@ fn rollouts_are_of_the_same_instance() {
     }
 }
 
-/// Parts of a path: of its first 2 L features about half, other ones at every step of the clock; with more
+/// Sub-masks of a path: of its first 2 L features about half, other ones at every step of the clock; with more
 /// features than one draw of random bits has.
 #[test]
 fn submasks_of_a_path() {

@@ -1,4 +1,4 @@
-//! Parts of what was asked, for the predictor to learn on.
+//! Sub-masks of what was asked, for the predictor to learn on.
 
 use super::{hyper, masks, scalars, stream};
 use crate::engine::cpu::{Args, Real};
