@@ -292,6 +292,10 @@ impl<M: Method> Stepper<M> {
                 self.program.write_words(id, 0, values);
             }
         }
+        // What a step does not train has no gradient, but may have one of the steps before.
+        for w in self.method.weights() {
+            self.program.write(w.grad, 0, &vec![0.0; self.batches.sizes.lanes * w.len]);
+        }
         self.set_stage(stage)
     }
 }
