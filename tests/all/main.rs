@@ -21,6 +21,7 @@ mod errors;
 mod frames;
 mod full_disk;
 mod fuzz;
+mod gdfs;
 mod golden;
 mod gradients;
 mod info;
