@@ -77,7 +77,8 @@ def multipliers(meta, layer, steps, batch, width):
     blocks = -(-4 * -(-width // 4) // 8)
 
     def row(t, instance):
-        drawn = [bits(meta, DROPOUT + layer, int(meta["steps"]), instance, t, block) for block in range(blocks)]
+        stream = DROPOUT + layer if layer < 2 else 1000 + layer
+        drawn = [bits(meta, stream, int(meta["steps"]), instance, t, block) for block in range(blocks)]
         at = [divmod(i, blocks) for i in range(width)]
         halves = [drawn[block][part // 2] >> 16 * (part % 2) & 0xFFFF for part, block in at]
         return [65536 / (65536 - threshold) if half >= threshold else 0.0 for half in halves]
