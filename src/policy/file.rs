@@ -35,6 +35,9 @@ struct Description {
     /// The first format had it among the settings alone.
     #[serde(default)]
     alpha: Option<f64>,
+    /// Where the stop rule was moved to since training.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tradeoff: Option<f64>,
     config: serde_json::Value,
     history: Vec<Epoch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,6 +84,7 @@ pub struct Stored {
     pub horizon: usize,
     /// What a unit of cost was worth in training.
     pub alpha: f64,
+    tradeoff: Option<f64>,
     history: Vec<Epoch>,
     version: String,
     encoding: Option<Encoding>,
@@ -112,8 +116,17 @@ impl Stored {
         let description: Description = serde_json::from_str(text("model")?).map_err(|error| {
             Error::Config(format!("the model's metadata `model` cannot be read: {error}"))
         })?;
-        let Description { method, problem, normalization, horizon, alpha, config, history, encoding } =
-            description;
+        let Description {
+            method,
+            problem,
+            normalization,
+            horizon,
+            alpha,
+            tradeoff,
+            config,
+            history,
+            encoding,
+        } = description;
         let problem = problem.problem()?;
         let features = problem.features().len();
         if horizon == 0 || horizon > features {
@@ -130,6 +143,7 @@ impl Stored {
             normalization,
             horizon,
             alpha,
+            tradeoff,
             history,
             version,
             encoding,
@@ -188,6 +202,9 @@ impl Stored {
             Some(encoding) => model.with_encoding(encoding)?,
             None => model,
         };
+        if let Some(at) = self.tradeoff {
+            model = model.with_tradeoff(at)?;
+        }
         model.version = self.version;
         Ok(model)
     }
@@ -212,6 +229,7 @@ impl Model {
             normalization: self.normalization.clone(),
             horizon: self.steps,
             alpha: Some(self.alpha),
+            tradeoff: self.tradeoff,
             config: self.settings.clone(),
             history: self.history.clone(),
             encoding: self.encoding.clone(),

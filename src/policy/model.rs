@@ -48,6 +48,8 @@ pub struct Model {
     pub(super) method: String,
     pub(super) settings: serde_json::Value,
     pub(super) alpha: f64,
+    /// Where the stop rule was moved to since training.
+    pub(super) tradeoff: Option<f64>,
     pub(super) policy: Box<dyn Policy>,
     pub(super) history: Vec<Epoch>,
     pub(super) version: String,
@@ -100,6 +102,7 @@ impl Model {
             method: method.into(),
             settings,
             alpha,
+            tradeoff: None,
             policy,
             history,
             encoding: None,
@@ -128,6 +131,7 @@ impl Model {
     /// The method was trained for one trade-off, or the value is out of range.
     pub fn with_tradeoff(mut self, at: f64) -> Result<Self> {
         self.policy.set_tradeoff(at)?;
+        self.tradeoff = Some(at);
         Ok(self)
     }
 
@@ -230,6 +234,7 @@ impl Clone for Model {
             method: self.method.clone(),
             settings: self.settings.clone(),
             alpha: self.alpha,
+            tradeoff: self.tradeoff,
             policy: self.policy.boxed(),
             history: self.history.clone(),
             version: self.version.clone(),
@@ -249,6 +254,7 @@ impl PartialEq for Model {
             && self.settings == other.settings
             && self.history == other.history
             && self.encoding == other.encoding
+            && self.tradeoff == other.tradeoff
             && self.tensors() == other.tensors()
     }
 }

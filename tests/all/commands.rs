@@ -149,7 +149,7 @@ fn an_interrupted_training_goes_on() {
 #[test]
 fn every_command_has_help_with_examples() {
     let here = Path::new(".");
-    for verb in ["init", "train", "eval", "ask", "report", "data", "info", "completions"] {
+    for verb in ["init", "train", "eval", "ask", "report", "data", "methods", "info", "completions"] {
         let done = querent(here, &[verb, "--help"], "");
         assert_eq!(done.code, Some(0), "{verb}");
         assert!(done.out.contains("Examples:\n  querent "), "{verb}: {}", done.out);
@@ -345,6 +345,11 @@ fn thresholds_make_a_curve() {
     let model = "run/model.safetensors";
     let nothing = querent(&dir.0, &["eval", model, "--threshold", "2", "--json"], "");
     assert!(nothing.out.contains("\"acquisitions\": 0.0"), "{}{}", nothing.out, nothing.err);
+    // It travels with the file.
+    let moved = Model::load(dir.0.join(model)).and_then(|model| model.with_tradeoff(2.0)).expect("loads");
+    moved.save(dir.0.join("moved.safetensors")).expect("saves");
+    let loaded = Model::load(dir.0.join("moved.safetensors")).expect("loads");
+    assert!(loaded == moved && loaded.session().question().is_none());
     for (arguments, says) in [
         (vec!["eval", model, "--threshold=-1"], "zero or more"),
         (vec!["eval", model, "--horizon", "0"], "the horizon is 0"),
