@@ -54,20 +54,30 @@
 //! # Errors
 //!
 //! Whatever goes wrong is an [`Error`]; [`Error::kind`] is there to be matched on.
+//!
+//! # What is not promised
+//!
+//! Modules that these pages do not show (kernels, plans, networks, random numbers, run folders) are public for the
+//! project's own command, tests and benchmarks, and change without notice.
 #![deny(missing_docs)]
 
 pub mod data;
+#[doc(hidden)]
 pub mod digest;
 pub mod engine;
 mod error;
+#[doc(hidden)]
 pub mod files;
 pub mod methods;
+#[doc(hidden)]
 pub mod nn;
 pub mod policy;
 mod problem;
+#[doc(hidden)]
 pub mod random;
 #[cfg(feature = "report")]
 pub mod report;
+#[doc(hidden)]
 pub mod run;
 pub mod train;
 

@@ -1,15 +1,20 @@
-//! One plan, two engines: see [`plan`] for what is executed, [`kernels`] for what it is made of.
+//! One plan, two engines: `plan` is what is executed, `kernels` what it is made of.
 
 mod budget;
+#[doc(hidden)]
 pub mod cpu;
 pub mod gpu;
+#[doc(hidden)]
 pub mod groups;
+#[doc(hidden)]
 pub mod kernels;
+#[doc(hidden)]
 pub mod plan;
 mod program;
 
 pub use budget::Budget;
 pub(crate) use budget::{Allowance, Pace};
+#[doc(hidden)]
 pub use program::Program;
 
 use crate::error::Result;

@@ -9,6 +9,7 @@
 
 mod config;
 mod entry;
+#[doc(hidden)]
 pub mod kernels;
 mod method;
 mod plan;

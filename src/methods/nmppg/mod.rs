@@ -11,6 +11,7 @@ mod backward;
 mod config;
 mod entry;
 mod forward;
+#[doc(hidden)]
 pub mod kernels;
 mod method;
 mod plan;
