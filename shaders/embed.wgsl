@@ -19,15 +19,17 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (p.first_step > 0u) {
         a = sum[row * pitch4 + unit4];
     }
-    for (var t = p.first_step; t < p.first_step + p.steps; t++) {
-        if (t == 0u) {
+    // Bounds that depend on the row: see select.wgsl of NM-PPG.
+    let end = (p.first_step + p.steps) * p.rows + row;
+    for (var tape_row = p.first_step * p.rows + row; tape_row < end; tape_row += p.rows) {
+        if (tape_row < p.rows) {
             a = weights[p.bias / 4u + unit4];
             for (var i = known_start(); i < known_end(); i++) {
                 let column = groups[i];
                 a += x[row * p.x_pitch + column] * weights[weight4 + column * pitch4];
             }
         } else {
-            let feature = path[(t - 1u) * p.rows + row];
+            let feature = path[tape_row - p.rows];
             if (feature < p.features) {
                 for (var i = columns_start(feature); i < columns_end(feature); i++) {
                     let column = groups[i];
@@ -36,7 +38,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
                 a += weights[weight4 + (p.columns + feature) * pitch4];
             }
         }
-        let at = select(row, t * p.rows + row, p.tape != 0u) * pitch4 + unit4;
+        let at = select(row, tape_row, p.tape != 0u) * pitch4 + unit4;
         var h = max(a, vec4(0.0));
         if (p.dropout != 0u) {
             h *= multiplier[at];

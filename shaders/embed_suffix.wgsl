@@ -10,8 +10,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         return;
     }
     var later = vec4(0.0);
-    for (var t = p.steps; t > 0u; t--) {
-        let at = ((t - 1u) * p.rows + row) * pitch4 + unit4;
+    // Bounds that depend on the row: see select.wgsl of NM-PPG.
+    for (var next = p.steps * p.rows + row; next >= p.rows; next -= p.rows) {
+        let at = (next - p.rows) * pitch4 + unit4;
         later += grad_hidden[at];
         grad_hidden[at] = later;
     }
