@@ -416,7 +416,7 @@ impl<M: Method> Trainer<M> {
 }
 
 /// A training run whose method does not matter: what the command and other tools drive.
-pub trait Training: Send {
+pub trait Training: wgpu::WasmNotSend {
     /// Trains to the end of an epoch and evaluates it. `None` when the run is over.
     ///
     /// # Errors

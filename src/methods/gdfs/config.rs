@@ -2,6 +2,7 @@
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::methods::range::{self, Rule};
 use crate::problem::Problem;
 use crate::train::Settings;
 use serde::{Deserialize, Serialize};
@@ -116,35 +117,19 @@ impl Settings for Config {
                 self.hidden
             ));
         }
-        let counts = [
-            ("batch", self.batch),
-            ("patience", self.patience),
-            ("stage_epochs", self.stage_epochs),
-            ("temperatures", self.temperatures),
-        ];
-        if let Some((name, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
-            return fail(format!("{name} is 0, but it must be at least 1"));
-        }
-        let positive = [
-            ("rate", self.rate),
-            ("decay", self.decay),
-            ("start_temperature", self.start_temperature),
-            ("end_temperature", self.end_temperature),
-            ("gamma", self.gamma),
-        ];
-        if let Some((name, value)) = positive.into_iter().find(|(_, v)| !(v.is_finite() && *v > 0.0)) {
-            return fail(format!("{name} is {value}, but it must be a finite number above 0"));
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return fail(format!("dropout is {}, but it must be at least 0 and below 1", self.dropout));
-        }
-        if !(self.threshold.is_finite() && self.threshold >= 0.0) {
-            return fail(format!(
-                "threshold is {}, but it must be a finite number, zero or more",
-                self.threshold
-            ));
-        }
-        Ok(())
+        range::check(&[
+            ("batch", self.batch as f64, Rule::Count),
+            ("patience", self.patience as f64, Rule::Count),
+            ("stage_epochs", self.stage_epochs as f64, Rule::Count),
+            ("temperatures", self.temperatures as f64, Rule::Count),
+            ("rate", self.rate, Rule::Positive),
+            ("decay", self.decay, Rule::Positive),
+            ("start_temperature", self.start_temperature, Rule::Positive),
+            ("end_temperature", self.end_temperature, Rule::Positive),
+            ("gamma", self.gamma, Rule::Positive),
+            ("dropout", self.dropout, Rule::BelowOne),
+            ("threshold", self.threshold, Rule::NotNegative),
+        ])
     }
     fn batch(&self) -> usize {
         self.batch

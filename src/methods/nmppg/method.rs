@@ -1,9 +1,10 @@
 //! NM-PPG as the trainer sees it: its settings as words, its schedule, its result.
 
-use super::config::{Config, Stage};
+use super::config::Config;
 use super::kernels::hyper;
 use super::plan::NmPpg;
 use super::schedule::Position;
+use super::stage::Stage;
 use crate::data::Normalization;
 use crate::engine::kernels::words::{METRICS, general};
 use crate::engine::plan::{PlanBuilder, Section};

@@ -19,18 +19,20 @@ mod policy;
 mod reference;
 pub mod replay;
 mod schedule;
+mod stage;
 mod steps;
 mod traces;
 
 pub use crate::policy::history::Evaluation;
 pub use crate::train::{Buffers, Checkpoint, Memory, NetworkView, Progress, Recorded, Shape};
-pub use config::{Config, Exploration, Gradient, Networks, Predictor, RENAMED, Rollout, Schedule, Stage};
+pub use config::{Config, Exploration, Gradient, Networks, Predictor, RENAMED, Rollout, Schedule};
 pub use entry::ENTRY;
 pub use method::State;
 pub use plan::NmPpg;
 pub(crate) use policy::load;
 pub use policy::model;
 pub use reference::reference_blocking;
+pub use stage::Stage;
 pub use steps::Metrics;
 pub use traces::traces_blocking;
 

@@ -4,7 +4,8 @@
 //! of the weights. `assets/golden/README.md` describes both files.
 
 use super::Stepper;
-use super::config::{Config, Gradient, Networks, Rollout, Stage};
+use super::config::{Config, Gradient, Networks, Rollout};
+use super::stage::Stage;
 use crate::data::{Dataset, Split};
 use crate::engine::Engine;
 use crate::engine::kernels::words::{clock, settings};

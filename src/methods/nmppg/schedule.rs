@@ -1,6 +1,7 @@
 //! What each epoch of a run is set to: temperatures, rates and bonuses over the run.
 
-use super::config::{Config, Stage};
+use super::config::Config;
+use super::stage::Stage;
 use crate::problem::Problem;
 
 /// How far a run is: which stage, and which of its epochs.

@@ -1,7 +1,7 @@
 //! NM-PPG step by step, for tests, benchmarks and baselines: what a trainer does by its schedule, by hand.
 
-use super::config::Stage;
 use super::plan::{NmPpg, TrainingStep};
+use super::stage::Stage;
 use crate::data::Part;
 use crate::engine::kernels::words::{clock, losses};
 use crate::error::{Error, Result};
