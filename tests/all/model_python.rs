@@ -22,7 +22,7 @@ path, values = sys.argv[1], [np.float32(v) for v in sys.argv[2:]]
 tensors = load_file(path)
 with safe_open(path, framework="numpy") as file:
     metadata = file.metadata()
-assert metadata["format"] == "querent model 1", metadata
+assert metadata["format"] == "querent model 2", metadata
 model = json.loads(metadata["model"])
 
 features = model["problem"]["features"]
