@@ -69,7 +69,7 @@ fn json(name: &str, config: &Config, outcome: &Outcome) -> serde_json::Value {
     let s = &outcome.summary;
     let objectives: Vec<f64> = outcome.history.iter().map(|epoch| epoch.validation.objective).collect();
     serde_json::json!({
-        "variant": name, "alpha": config.alpha, "seed": config.seed, "rollout": config.rollout,
+        "variant": name, "alpha": config.alpha.one(), "seed": config.seed, "rollout": config.rollout,
         "lambda_share": config.exploration.lambda_share, "reinforce_from": config.gradient.reinforce_from,
         "validation_objective": validated(outcome), "objective": s.objective, "loss": s.loss,
         "accuracy": s.accuracy, "cost": s.cost, "first_action_share": outcome.first_action_share,
@@ -95,9 +95,9 @@ fn line(name: &str, outcomes: &[Outcome]) -> Series {
 }
 
 fn picture(flags: &Flags, lines: &[Series]) -> String {
-    let best = BEST.iter().find(|(alpha, _)| *alpha == flags.alpha);
+    let best = BEST.iter().find(|(alpha, _)| *alpha == flags.one());
     report::curve(
-        &format!("Syn1, α = {}: ablations, each with the objective of the epoch that was kept", flags.alpha),
+        &format!("Syn1, α = {}: ablations, each with the objective of the epoch that was kept", flags.one()),
         "epoch",
         "validation objective (nats)",
         lines,
@@ -119,7 +119,7 @@ fn run(flags: &Flags) -> Result<()> {
         let mut outcomes = Vec::new();
         for &seed in &seeds {
             println!("{name}, seed {seed}");
-            let mut config = flags.config(flags.alpha, seed)?;
+            let mut config = flags.config(flags.one(), seed)?;
             change(&mut config);
             let outcome = task.run(&engine, flags, config.clone(), None)?;
             rows.push(row(name, &seed.to_string(), &outcome));
@@ -128,7 +128,7 @@ fn run(flags: &Flags) -> Result<()> {
         }
         lines.push(line(name, &outcomes));
     }
-    println!("\nSyn1 on {} test rows, α = {}, on {engine}", flags.test_size, flags.alpha);
+    println!("\nSyn1 on {} test rows, α = {}, on {engine}", flags.test_size, flags.one());
     println!(
         "{:24} {:>5} {:>10} {:>8} {:>8} {:>7} {:>9} {:>8}",
         "variant", "seed", "validation", "test", "loss", "cost", "x11 first", "seconds"

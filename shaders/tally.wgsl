@@ -1,6 +1,7 @@
 // Adds a chunk of greedily evaluated rows to the metrics, in one workgroup and a fixed order: the sums
 // of the loss, of the right answers, of the cost, of the acquisitions, and the
-// number of instances. Rows without a label count for nothing.
+// number of instances. Rows without a label count for nothing. Each pass over the split has metrics of its own,
+// from those of number `slot` on.
 
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) lane: u32) {
@@ -32,10 +33,11 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     acquired = sum_all(lane, acquired);
     count = sum_all(lane, count);
     if (lane == 0u) {
-        metrics[0] += loss;
-        metrics[1] += correct;
-        metrics[2] += cost;
-        metrics[3] += acquired;
-        metrics[4] += count;
+        let at = (clock[CHUNK] / max(p.chunks, 1u) + p.slot) * METRICS;
+        metrics[at] += loss;
+        metrics[at + 1u] += correct;
+        metrics[at + 2u] += cost;
+        metrics[at + 3u] += acquired;
+        metrics[at + 4u] += count;
     }
 }

@@ -21,6 +21,8 @@ pub mod stream {
     pub const DATA: u32 = 7;
     /// Noise on the rows.
     pub const INPUT_NOISE: u32 = 9;
+    /// Conditions of the instances.
+    pub const CONDITION: u32 = 10;
 }
 
 /// Each round's rotations, over and over.

@@ -119,7 +119,7 @@ impl Shape {
         let config = self.config(batch);
         let mut stepper = Stepper::new(engine, &self.table(rows.max(batch), 0)?, config.clone())?;
         stepper.set_stage(Stage {
-            alpha: config.alpha,
+            alpha: config.alpha.one().unwrap_or_default(),
             tau_soft: 0.5,
             lambda: 0.5,
             policy_rate: config.schedule.policy_rate,

@@ -2,12 +2,13 @@
 #![allow(dead_code)] // each example uses its part
 
 mod progress;
+mod range;
 pub mod sweep;
 
 use clap::{Parser, ValueEnum};
 use querent::data::Dataset;
 use querent::data::Part;
-use querent::nmppg::{Config, Trainer, reference_blocking};
+use querent::nmppg::{Alpha, Config, Trainer, reference_blocking};
 use querent::policy::evaluate::{Summary, Traces};
 use querent::policy::history::{Epoch, Phase};
 use querent::{Engine, Error, Result, files, report};
@@ -17,9 +18,15 @@ use std::process::ExitCode;
 /// Flags of every training example.
 #[derive(Clone, Debug, Parser)]
 pub struct Flags {
-    /// What one unit of cost is worth in nats of loss.
-    #[arg(long, default_value_t = 0.02)]
-    pub alpha: f64,
+    /// Train for one α alone, what a unit of cost is worth in nats of loss, instead of a range.
+    #[arg(long, conflicts_with_all = ["range", "at"])]
+    pub alpha: Option<f64>,
+    /// Train one model for all α between these two [default: the range that makes a difference].
+    #[arg(long, value_name = "LO,HI", value_parser = ends)]
+    pub range: Option<[f64; 2]>,
+    /// Show what the model does at each of these α [default: six of the range].
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    pub at: Option<Vec<f64>>,
     /// Seed of the data, the weights and all noise.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
@@ -105,7 +112,12 @@ impl Flags {
         }
     }
 
-    pub fn config(&self, alpha: f64, seed: u64) -> Result<Config> {
+    /// The α of runs that have only one.
+    pub fn one(&self) -> f64 {
+        self.alpha.unwrap_or(0.02)
+    }
+
+    pub fn config(&self, alpha: impl Into<Alpha>, seed: u64) -> Result<Config> {
         let mut config = Config { seed, ..Config::new(alpha) };
         if self.quick {
             let s = &mut config.schedule;
@@ -143,7 +155,7 @@ impl Task {
         config: Config,
         folder: Option<&Path>,
     ) -> Result<Outcome> {
-        let alpha = config.alpha;
+        let alpha = config.alpha.one().unwrap_or_default();
         let [raw, data] = self.data(flags, config.seed)?;
         let mut trainer = Trainer::new(engine, &data, config)?;
         let checkpoint = folder.map(|folder| folder.join("checkpoint.safetensors"));
@@ -225,7 +237,7 @@ fn history_csv(history: &[Epoch]) -> String {
 
 fn table(task: &Task, flags: &Flags, outcome: &Outcome, reference: &querent::nmppg::Evaluation) {
     let s = &outcome.summary;
-    println!("\n{} on {} test rows, α = {}", task.title, s.instances, flags.alpha);
+    println!("\n{} on {} test rows, α = {}", task.title, s.instances, flags.one());
     let mut rows = vec![
         ("objective (loss + α·cost)".to_string(), format!("{:.4}", s.objective)),
         ("loss (nats)".into(), format!("{:.4}", s.loss)),
@@ -254,7 +266,7 @@ fn json(
 ) -> String {
     let mut value = serde_json::json!({
         "task": task.name,
-        "alpha": flags.alpha,
+        "alpha": flags.one(),
         "seed": flags.seed,
         "first_action_share": outcome.first_action_share,
         "seconds": outcome.seconds,
@@ -277,9 +289,12 @@ fn run(task: &Task, flags: &Flags) -> Result<()> {
         return sweep::run(&engine, task, flags, alphas, &folder);
     }
     println!("{} on {engine}", task.title);
-    let outcome = task.run(&engine, flags, flags.config(flags.alpha, flags.seed)?, Some(&folder))?;
+    if flags.alpha.is_none() {
+        return range::run(&engine, task, flags, &folder);
+    }
+    let outcome = task.run(&engine, flags, flags.config(flags.one(), flags.seed)?, Some(&folder))?;
     let [_, data] = task.data(flags, flags.seed)?;
-    let reference = reference_blocking(&engine, &data, &flags.config(flags.alpha, flags.seed)?)?;
+    let reference = reference_blocking(&engine, &data, &flags.config(flags.one(), flags.seed)?)?;
     table(task, flags, &outcome, &reference);
     if let Some(path) = &flags.json {
         files::write_atomically(path, json(task, flags, &engine, &outcome, &reference).as_bytes())?;
@@ -304,6 +319,14 @@ pub fn exit(result: Result<()>) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// `LO,HI`.
+fn ends(text: &str) -> std::result::Result<[f64; 2], String> {
+    let bad = || format!("`{text}` is not two numbers with a comma between them, as in 0.005,0.05");
+    let (from, to) = text.split_once(',').ok_or_else(bad)?;
+    let number = |text: &str| text.trim().parse().map_err(|_| bad());
+    Ok([number(from)?, number(to)?])
 }
 
 /// The Syn tasks: x11 decides between two formulas.

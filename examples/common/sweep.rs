@@ -47,7 +47,7 @@ pub fn run(engine: &Engine, task: &Task, flags: &Flags, alphas: &[f64], folder: 
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     let seed = seeds.first().copied().unwrap_or(0);
     let [_, data] = task.data(flags, seed)?;
-    let reference = reference_blocking(engine, &data, &flags.config(flags.alpha, seed)?)?;
+    let reference = reference_blocking(engine, &data, &flags.config(flags.one(), seed)?)?;
     let series = Series { name: format!("NM-PPG, {} seeds", seeds.len()), points };
     let svg = report::curve(
         &task.title,

@@ -95,7 +95,7 @@ impl Host {
             c.schedule.epoch_steps = 156;
             c.schedule.ema = 0.05;
         });
-        let alpha = config.alpha;
+        let alpha = config.alpha.one().unwrap_or_default();
         let trainer = Trainer::new(&Engine::on(device.clone(), queue.clone()), &data, config)?;
         let drawn = trainer.buffers().ok_or("the trainer is on a device")?;
         let scene = Scene::new(&device, &queue, format, drawn, alpha)?;

@@ -18,6 +18,9 @@
 // b is the mean Q of the instance's other rollouts (leave-one-out baseline). The share `reinforce` of the gradient of r
 // is this one, the rest the relaxed one; not `relaxed`, all of it, and `masks` and `mask_grad` are not read.
 
+// An instance has its own α, λ and guard, `factor` times those of the settings, and its gradient counts `balance` times
+// (condition.wgsl): dz is multiplied by that at the end, so that S and M stay those of J.
+
 // S' of a row: what surviving this step is worth.
 fn value_after(row: u32) -> f32 {
     let next_row = (p.step + 1u) * p.rows + row;
@@ -29,7 +32,7 @@ fn value_after(row: u32) -> f32 {
 
 // Q of a row: what it pays from here on, if it goes on.
 fn ahead(row: u32) -> f32 {
-    return settings[ALPHA] * scalars[(p.step * p.rows + row) * SCALARS + PRICE] + value_after(row);
+    return settings[ALPHA] * scalars[row * SCALARS + FACTOR] * scalars[(p.step * p.rows + row) * SCALARS + PRICE] + value_after(row);
 }
 
 // Q − b of a row; 0 if its instance has no other rollout in this micro-batch.
@@ -61,8 +64,10 @@ fn main(
     }
     let tape_row = p.step * p.rows + row;
     let z_at = tape_row * p.logit_pitch;
-    let alpha = settings[ALPHA];
-    let lambda = settings[LAMBDA];
+    let factor = scalars[row * SCALARS + FACTOR];
+    let balance = scalars[row * SCALARS + BALANCE];
+    let alpha = settings[ALPHA] * factor;
+    let lambda = settings[LAMBDA] * factor;
     let tau_hard = settings[TAU_HARD];
     let tau_soft = settings[TAU_SOFT];
     let at = tape_row * SCALARS;
@@ -97,7 +102,7 @@ fn main(
         pull = sum_all(lane, pull);
     }
     let stopping = exp_down(logits[z_at + p.features] / tau_hard - top - log_mass);
-    let push = settings[GUARD] * survival * (stopping - 0.5);
+    let push = settings[GUARD] * factor * survival * (stopping - 0.5);
     // The stop's gradient comes through u, which is divided by τs, or through p, which is not.
     let turn = select((halt - hazard) * go / ((1.0 - hazard) * tau_soft), stopping * go, exact) * dq;
     let going = max(select(1.0 - stopping, go / (1.0 - hazard), exact), 1e-6);
@@ -127,7 +132,7 @@ fn main(
             }
             dz /= tau_hard;
         }
-        logits[z_at + i] = flush(dz);
+        logits[z_at + i] = flush(dz * balance);
     }
     if (lane == 0u) {
         scalars[at + VALUE] =

@@ -13,8 +13,10 @@ use crate::engine::plan::{BufferId, PlanBuilder};
 pub struct Inputs {
     /// Which columns a feature reveals.
     pub groups: BufferId,
-    /// Columns of the table.
+    /// Columns that the network reads.
     pub columns: usize,
+    /// Columns that a row has: further ones belong to another network.
+    pub row_columns: usize,
     /// Features that can be acquired, d.
     pub features: usize,
 }
@@ -61,7 +63,7 @@ impl Inputs {
                 step: word(t),
                 columns: word(self.columns),
                 features: word(self.features),
-                x_pitch: word(pitch(self.columns)),
+                x_pitch: word(pitch(self.row_columns)),
                 mask_stride: word(io.mask_stride),
                 input_pitch: word(pitch(self.width())),
                 nothing_seen: u32::from(nothing_seen),
@@ -93,7 +95,7 @@ impl Masked {
                 columns: word(self.inputs.columns),
                 features: word(self.inputs.features),
                 hidden_pitch: word(pitch(layer.outputs)),
-                x_pitch: word(pitch(self.inputs.columns)),
+                x_pitch: word(pitch(self.inputs.row_columns)),
                 weight: word(layer.weight),
                 bias: word(layer.bias),
                 dropout: multiplier.is_some() as u32,
@@ -152,7 +154,7 @@ impl Masked {
                 columns: word(self.inputs.columns),
                 features: word(self.inputs.features),
                 hidden_pitch,
-                x_pitch: word(pitch(self.inputs.columns)),
+                x_pitch: word(pitch(self.inputs.row_columns)),
                 weight: word(layer.weight),
                 bias: word(layer.bias),
                 accumulate: u32::from(accumulate),

@@ -3,6 +3,7 @@
 use super::history::Epoch;
 use super::model::{Model, fail};
 use super::policy::{Policy, Tensor};
+use super::tradeoff::Tradeoffs;
 use crate::data::Normalization;
 use crate::data::encoding::Encoding;
 use crate::error::{Error, Result};
@@ -38,6 +39,8 @@ struct Description {
     /// Where the stop rule was moved to since training.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tradeoff: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tradeoffs: Option<Tradeoffs>,
     config: serde_json::Value,
     history: Vec<Epoch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +88,8 @@ pub struct Stored {
     /// What a unit of cost was worth in training.
     pub alpha: f64,
     tradeoff: Option<f64>,
+    /// The trade-offs it was trained for, if there are several.
+    pub tradeoffs: Option<Tradeoffs>,
     history: Vec<Epoch>,
     version: String,
     encoding: Option<Encoding>,
@@ -123,6 +128,7 @@ impl Stored {
             horizon,
             alpha,
             tradeoff,
+            tradeoffs,
             config,
             history,
             encoding,
@@ -144,6 +150,7 @@ impl Stored {
             horizon,
             alpha,
             tradeoff,
+            tradeoffs,
             history,
             version,
             encoding,
@@ -197,6 +204,7 @@ impl Stored {
             alpha: self.alpha,
             policy,
             history: self.history,
+            tradeoffs: self.tradeoffs,
         })?;
         let mut model = match self.encoding {
             Some(encoding) => model.with_encoding(encoding)?,
@@ -230,6 +238,7 @@ impl Model {
             horizon: self.steps,
             alpha: Some(self.alpha),
             tradeoff: self.tradeoff,
+            tradeoffs: self.tradeoffs,
             config: self.settings.clone(),
             history: self.history.clone(),
             encoding: self.encoding.clone(),

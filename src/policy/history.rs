@@ -146,11 +146,43 @@ impl Evaluation {
         }
     }
 
+    /// The mean of several, of the same rows.
+    pub fn mean(all: &[Self]) -> Self {
+        let mean = |value: fn(&Self) -> f64| all.iter().map(value).sum::<f64>() / all.len().max(1) as f64;
+        match all {
+            [one] => *one,
+            _ => Self {
+                objective: mean(|e| e.objective),
+                loss: mean(|e| e.loss),
+                accuracy: mean(|e| e.accuracy),
+                cost: mean(|e| e.cost),
+                acquisitions: mean(|e| e.acquisitions),
+                instances: mean(|e| e.instances),
+                extra: [mean(|e| e.extra[0]), mean(|e| e.extra[1]), mean(|e| e.extra[2])],
+            },
+        }
+    }
+
     /// The sums again, as a device would have them.
     pub(crate) fn sums(&self) -> [f64; METRICS] {
         let n = self.instances;
         let [a, b, c] = self.extra.map(|mean| mean * n);
         [self.loss * n, self.accuracy * n, self.cost * n, self.acquisitions * n, n, a, b, c]
+    }
+}
+
+/// The greedy policy on some rows, at one of several trade-offs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pass {
+    /// What a unit of cost is worth there.
+    pub alpha: f64,
+    /// What the policy does.
+    pub evaluation: Evaluation,
+}
+
+impl Pass {
+    pub(crate) fn each(alphas: &[f64], evaluations: &[Evaluation]) -> Vec<Self> {
+        alphas.iter().zip(evaluations).map(|(&alpha, &evaluation)| Self { alpha, evaluation }).collect()
     }
 }
 
@@ -166,8 +198,11 @@ pub struct Epoch {
     pub settings: BTreeMap<String, f64>,
     /// Means over the epoch's training instances.
     pub train: Means,
-    /// The greedy policy on the validation rows.
+    /// The greedy policy on the validation rows; of several trade-offs, the mean.
     pub validation: Evaluation,
+    /// Where there are several, each of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<Pass>,
     /// Whether this epoch's weights are the best so far.
     pub best: bool,
     /// Seconds since the run began.
@@ -185,17 +220,29 @@ struct StoredEpoch {
     lambda: Option<f64>,
     train: Means,
     validation: Evaluation,
+    #[serde(default)]
+    passes: Vec<Pass>,
     best: bool,
     seconds: f64,
 }
 
 impl From<StoredEpoch> for Epoch {
     fn from(stored: StoredEpoch) -> Self {
-        let StoredEpoch { index, phase, mut settings, tau_soft, lambda, train, validation, best, seconds } =
-            stored;
+        let StoredEpoch {
+            index,
+            phase,
+            mut settings,
+            tau_soft,
+            lambda,
+            train,
+            validation,
+            passes,
+            best,
+            seconds,
+        } = stored;
         let older = [("tau_soft", tau_soft), ("lambda", lambda)];
         settings.extend(older.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))));
-        Self { index, phase, settings, train, validation, best, seconds }
+        Self { index, phase, settings, train, validation, passes, best, seconds }
     }
 }
 

@@ -10,6 +10,7 @@ mod perceptron;
 #[allow(clippy::module_inception)] // the trait is what the folder is about
 mod policy;
 mod session;
+pub mod tradeoff;
 
 pub use file::Stored;
 pub(crate) use model::storable;
@@ -18,3 +19,4 @@ pub use networks::{Networks, Stop};
 pub use perceptron::Perceptron;
 pub use policy::{Case, Policy, Tensor};
 pub use session::{Answer, Event, Question, Session, Step, Values};
+pub use tradeoff::{AlphaRange, Tradeoffs};

@@ -3,6 +3,7 @@
 use super::history::Epoch;
 use super::policy::{Policy, Tensor};
 use super::session::Session;
+use super::tradeoff::{AlphaRange, Tradeoffs};
 use crate::data::Normalization;
 use crate::data::encoding::Encoding;
 use crate::engine::groups::{self, Groups};
@@ -50,6 +51,7 @@ pub struct Model {
     pub(super) alpha: f64,
     /// Where the stop rule was moved to since training.
     pub(super) tradeoff: Option<f64>,
+    pub(super) tradeoffs: Option<Tradeoffs>,
     pub(super) policy: Box<dyn Policy>,
     pub(super) history: Vec<Epoch>,
     pub(super) version: String,
@@ -75,6 +77,8 @@ pub struct Trained {
     pub policy: Box<dyn Policy>,
     /// What training went through.
     pub history: Vec<Epoch>,
+    /// The trade-offs it was trained for, if there are several.
+    pub tradeoffs: Option<Tradeoffs>,
 }
 
 impl Model {
@@ -84,7 +88,8 @@ impl Model {
     /// A normalization or a horizon that does not fit the problem, a number that is not finite, or a policy whose
     /// outputs overflow.
     pub fn new(trained: Trained) -> Result<Self> {
-        let Trained { method, settings, problem, normalization, horizon, alpha, policy, history } = trained;
+        let Trained { method, settings, problem, normalization, horizon, alpha, policy, history, tradeoffs } =
+            trained;
         for (index, epoch) in history.iter().enumerate() {
             storable(format_args!("entry {index} of the training history"), epoch)?;
         }
@@ -103,6 +108,7 @@ impl Model {
             settings,
             alpha,
             tradeoff: None,
+            tradeoffs,
             policy,
             history,
             encoding: None,
@@ -125,7 +131,8 @@ impl Model {
         Ok(self)
     }
 
-    /// The same model that asks more or less: a threshold of its stop rule, where its method has one.
+    /// The same model that asks more or less: an α that it was trained for, or a threshold of its stop rule, where its
+    /// method has one.
     ///
     /// # Errors
     /// The method was trained for one trade-off, or the value is out of range.
@@ -170,9 +177,19 @@ impl Model {
         &self.settings
     }
 
-    /// What a unit of cost was worth in training; 0 if training did not know.
+    /// What a unit of cost is worth to it, in nats of loss: what it was in training, or, of a model of many trade-offs,
+    /// what [`Model::with_tradeoff`] has said, else the middle; 0 if training did not know.
     pub fn alpha(&self) -> f64 {
-        self.alpha
+        match (self.tradeoffs, self.tradeoff) {
+            (Some(_), Some(alpha)) => alpha,
+            (Some(tradeoffs), None) => tradeoffs.trained.middle(),
+            (None, _) => self.alpha,
+        }
+    }
+
+    /// The trade-offs it was trained for; `None` for a single one, or if training did not know.
+    pub fn alphas(&self) -> Option<AlphaRange> {
+        self.tradeoffs.map(|tradeoffs| tradeoffs.trained)
     }
 
     /// The seed it was trained with; 0 if its method has none.
@@ -235,6 +252,7 @@ impl Clone for Model {
             settings: self.settings.clone(),
             alpha: self.alpha,
             tradeoff: self.tradeoff,
+            tradeoffs: self.tradeoffs,
             policy: self.policy.boxed(),
             history: self.history.clone(),
             version: self.version.clone(),
@@ -255,6 +273,7 @@ impl PartialEq for Model {
             && self.history == other.history
             && self.encoding == other.encoding
             && self.tradeoff == other.tradeoff
+            && self.tradeoffs == other.tradeoffs
             && self.tensors() == other.tensors()
     }
 }

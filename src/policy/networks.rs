@@ -3,6 +3,7 @@
 
 use super::perceptron::{Activations, Perceptron};
 use super::policy::{Case, Policy, Tensor};
+use super::tradeoff::{COLUMNS, Tradeoffs};
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 
@@ -21,16 +22,32 @@ pub struct Networks {
     chooser: Perceptron,
     predictor: Perceptron,
     stop: Stop,
+    tradeoff: Option<Told>,
     columns: usize,
     features: usize,
     classes: usize,
+}
+
+/// The trade-off that the chooser is told, of those it was trained for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Told {
+    of: Tradeoffs,
+    alpha: f64,
 }
 
 impl Networks {
     /// Puts them together; their widths are those of the problem.
     pub fn new(problem: &Problem, chooser: Perceptron, predictor: Perceptron, stop: Stop) -> Self {
         let (columns, features) = (problem.columns(), problem.features().len());
-        Self { chooser, predictor, stop, columns, features, classes: problem.classes().len() }
+        let classes = problem.classes().len();
+        Self { chooser, predictor, stop, tradeoff: None, columns, features, classes }
+    }
+
+    /// The same with a chooser that was trained for many trade-offs and reads which one counts, behind the columns of the
+    /// problem.
+    pub fn with_tradeoffs(mut self, of: Tradeoffs) -> Self {
+        self.tradeoff = Some(Told { of, alpha: of.trained.middle() });
+        self
     }
 }
 
@@ -38,28 +55,18 @@ impl Policy for Networks {
     fn case(&self) -> Box<dyn Case + '_> {
         let mut case = Instance {
             of: self,
+            stop: self.stop,
+            tradeoff: self.tradeoff,
             chooser: Activations::new(&self.chooser),
             predictor: Activations::new(&self.predictor),
             belief: vec![0.0; self.classes],
         };
-        case.believe();
+        case.reset();
         Box::new(case)
     }
 
     fn set_tradeoff(&mut self, at: f64) -> Result<()> {
-        match &mut self.stop {
-            Stop::Logit => Err(Error::Config(
-                "the model was trained for one α and has no threshold to move; train with another --alpha"
-                    .into(),
-            )),
-            Stop::Entropy(_) if !(at.is_finite() && at >= 0.0) => Err(Error::Config(format!(
-                "the threshold on the belief's entropy is {at}, but it must be a finite number, zero or more"
-            ))),
-            Stop::Entropy(threshold) => {
-                *threshold = at as f32;
-                Ok(())
-            }
-        }
+        move_to(at, &mut self.stop, &mut self.tradeoff)
     }
 
     fn tensors(&self) -> Vec<Tensor> {
@@ -71,10 +78,33 @@ impl Policy for Networks {
     }
 }
 
+fn move_to(at: f64, stop: &mut Stop, tradeoff: &mut Option<Told>) -> Result<()> {
+    match (stop, tradeoff) {
+        (_, Some(told)) => {
+            told.of.check(at)?;
+            told.alpha = at;
+            Ok(())
+        }
+        (Stop::Logit, None) => Err(Error::Config(
+            "the model was trained for one α and has nothing to move: train it for a range of α, or for another one"
+                .into(),
+        )),
+        (Stop::Entropy(_), None) if !(at.is_finite() && at >= 0.0) => Err(Error::Config(format!(
+            "the threshold on the belief's entropy is {at}, but it must be a finite number, zero or more"
+        ))),
+        (Stop::Entropy(threshold), None) => {
+            *threshold = at as f32;
+            Ok(())
+        }
+    }
+}
+
 /// One instance.
 #[derive(Clone, Debug)]
 struct Instance<'p> {
     of: &'p Networks,
+    stop: Stop,
+    tradeoff: Option<Told>,
     chooser: Activations<'p>,
     predictor: Activations<'p>,
     belief: Vec<f32>,
@@ -95,12 +125,23 @@ impl<'p> Case for Instance<'p> {
     fn reset(&mut self) {
         self.chooser.reset();
         self.predictor.reset();
+        if let Some(Told { of, alpha }) = self.tradeoff {
+            let columns: [u32; COLUMNS] = std::array::from_fn(|i| (self.of.columns + i) as u32);
+            self.chooser.observe(&columns, &of.scale.columns(alpha), None);
+        }
         self.believe();
+    }
+
+    fn set_tradeoff(&mut self, at: f64) -> Result<()> {
+        move_to(at, &mut self.stop, &mut self.tradeoff)?;
+        self.reset();
+        Ok(())
     }
 
     fn observe(&mut self, feature: Option<usize>, columns: &[u32], inputs: &[f32]) -> bool {
         let mask = feature.map(|feature| self.of.columns + feature);
-        self.chooser.observe(columns, inputs, mask);
+        let told = if self.tradeoff.is_some() { COLUMNS } else { 0 };
+        self.chooser.observe(columns, inputs, mask.map(|mask| mask + told));
         self.predictor.observe(columns, inputs, mask);
         let fits = self.is_finite();
         if !fits {
@@ -123,14 +164,14 @@ impl<'p> Case for Instance<'p> {
     }
 
     fn stops(&self, best: usize) -> bool {
-        match self.of.stop {
+        match self.stop {
             Stop::Logit => self.stop_score(best) < 0.0,
             Stop::Entropy(threshold) => self.stop_score(best) < threshold,
         }
     }
 
     fn stop_score(&self, best: usize) -> f32 {
-        match self.of.stop {
+        match self.stop {
             // Of equal logits, that of the feature counts.
             Stop::Logit => {
                 let logits = self.chooser.output();

@@ -17,7 +17,8 @@ pub struct Tensor {
 pub trait Policy: Send + Sync + std::fmt::Debug {
     /// One instance's state, with nothing seen.
     fn case(&self) -> Box<dyn Case + '_>;
-    /// Asks more or less from now on: a threshold of the stop rule, where a method has one.
+    /// Asks more or less from now on: an α that it was trained for, or a threshold of the stop rule, where a method has
+    /// one.
     ///
     /// # Errors
     /// The method was trained for one trade-off, or the value is out of range.
@@ -32,6 +33,11 @@ pub trait Policy: Send + Sync + std::fmt::Debug {
 pub trait Case: Send + Sync + std::fmt::Debug {
     /// Forgets everything.
     fn reset(&mut self);
+    /// Forgets everything, and asks more or less from now on: see [`Policy::set_tradeoff`].
+    ///
+    /// # Errors
+    /// As there.
+    fn set_tradeoff(&mut self, at: f64) -> Result<()>;
     /// Takes normalized values of columns: a feature's, or, without one, what is known from the start. `false` if its
     /// outputs would overflow; nothing has changed then.
     fn observe(&mut self, feature: Option<usize>, columns: &[u32], inputs: &[f32]) -> bool;

@@ -192,6 +192,23 @@ impl<'m> Session<'m> {
         session
     }
 
+    /// The same session at another trade-off, before anything is known: an α that the model was trained for, or a
+    /// threshold of its stop rule.
+    ///
+    /// # Errors
+    /// The model was trained for one trade-off or not for this one, or something is known already.
+    pub fn with_alpha(mut self, alpha: f64) -> Result<Self> {
+        if self.given || !self.records.is_empty() {
+            return Err(Error::Config(
+                "the trade-off is chosen before the first answer: start over to ask with another one".into(),
+            ));
+        }
+        self.case.set_tradeoff(alpha)?;
+        self.beliefs.clear();
+        self.believe();
+        Ok(self)
+    }
+
     /// The same session with another horizon: at most so many acquisitions.
     ///
     /// # Errors

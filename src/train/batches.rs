@@ -39,6 +39,10 @@ pub struct Sizes {
     pub classes: usize,
     /// Acquisitions of an evaluated path, at most.
     pub horizon: usize,
+    /// Columns behind the table's that tell the networks an instance's condition; 0: there is none.
+    pub conditions: usize,
+    /// Passes over the validation rows, each under a condition of its own.
+    pub passes: usize,
     /// Instances of a training step.
     pub batch: usize,
     /// Training steps of a pass over the training rows.
@@ -66,6 +70,16 @@ impl Sizes {
         (0..batch).step_by(rows).map(move |first| (first, rows.min(batch - first)))
     }
 
+    /// Columns of a row: the table's, then what tells its condition.
+    pub fn row_columns(&self) -> usize {
+        self.columns + self.conditions
+    }
+
+    /// Chunks of a split.
+    pub fn chunks(&self, split: usize) -> usize {
+        self.splits[split].len.div_ceil(self.chunk_rows())
+    }
+
     /// Instances of an evaluation chunk, all lanes together.
     pub fn chunk_rows(&self) -> usize {
         self.lanes * self.evaluation_rows
@@ -82,6 +96,18 @@ pub struct Micro {
     pub rows: usize,
     /// Whether gradients are added to what is there.
     pub accumulate: bool,
+}
+
+/// Passes over the validation rows at most: a slice brings back the sums of each.
+pub const MOST_PASSES: usize = 8;
+
+/// Which rows a lane evaluates: of which split, and where they start in a chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkRows {
+    /// The split.
+    pub split: usize,
+    /// The lane's first row.
+    pub first: usize,
 }
 
 /// Buffers of an evaluation chunk.
@@ -120,6 +146,8 @@ pub struct Batches {
     pub status: BufferId,
     /// Which columns a feature reveals.
     pub groups: BufferId,
+    /// The same with the columns of the condition, which are known from the start.
+    pub conditioned_groups: BufferId,
     /// The features' costs, then the classes' weights.
     pub costs: BufferId,
     /// Each column's standard deviation.
@@ -149,6 +177,10 @@ impl Batches {
         let powers = shared("powers", Elem::F32, 2 * demand.groups);
         let status = shared("status", Elem::U32, 4);
         let groups = shared("groups", Elem::U32, s.features + 1 + 2 * s.columns);
+        let conditioned_groups = match s.conditions {
+            0 => groups,
+            _ => shared("groups.conditioned", Elem::U32, s.features + 1 + 2 * s.row_columns()),
+        };
         let costs = shared("costs", Elem::F32, s.features + s.classes);
         let spread = shared("spread", Elem::F32, s.columns);
         let data_x = match s.bytes {
@@ -159,10 +191,10 @@ impl Batches {
         let rows = s.evaluation_rows;
         let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Lane);
         let metrics = reals("metrics", METRICS);
-        let x = reals("x", s.rows * pitch(s.columns));
-        let chunk_x = reals("evaluation.x", rows * pitch(s.columns));
+        let x = reals("x", s.rows * pitch(s.row_columns()));
+        let chunk_x = reals("evaluation.x", rows * pitch(s.row_columns()));
         let chunk_losses = reals("evaluation.losses", rows * losses::LEN);
-        let chunk_metrics = reals("evaluation.metrics", METRICS);
+        let chunk_metrics = reals("evaluation.metrics", MOST_PASSES * METRICS);
         let mut words = |name: &str, len| b.buffer(name, Elem::U32, len, Scope::Lane);
         let chunk = Chunk {
             x: chunk_x,
@@ -181,6 +213,7 @@ impl Batches {
             powers,
             status,
             groups,
+            conditioned_groups,
             costs,
             spread,
             data_x,
@@ -203,6 +236,11 @@ impl Batches {
             .chain(problem.class_weights().iter().copied())
             .collect();
         program.write_words(self.groups, 0, &groups::words(s.features, problem.group_of_column()));
+        if s.conditions > 0 {
+            let known = std::iter::repeat_n(word(s.features), s.conditions);
+            let all: Vec<u32> = problem.group_of_column().iter().copied().chain(known).collect();
+            program.write_words(self.conditioned_groups, 0, &groups::words(s.features, &all));
+        }
         program.write(self.costs, 0, &costs);
         if s.input_noise {
             program.write(self.spread, 0, &data.spread());
@@ -226,13 +264,20 @@ impl Batches {
 
     /// Which columns a feature reveals, and the widths.
     pub fn inputs(&self) -> Inputs {
-        Inputs { groups: self.groups, columns: self.sizes.columns, features: self.sizes.features }
+        let Sizes { columns, features, .. } = self.sizes;
+        Inputs { groups: self.groups, columns, row_columns: self.sizes.row_columns(), features }
+    }
+
+    /// The same for a network that also reads the condition.
+    pub fn conditioned_inputs(&self) -> Inputs {
+        let columns = self.sizes.row_columns();
+        Inputs { groups: self.conditioned_groups, columns, ..self.inputs() }
     }
 
     /// The evaluation chunk's rows under hard masks.
-    pub fn masked_chunk(&self) -> Masked {
+    pub fn masked_chunk(&self, inputs: Inputs) -> Masked {
         let Chunk { x, path, acquired_at, .. } = self.chunk;
-        Masked { inputs: self.inputs(), x, path, acquired_at, rows: self.sizes.evaluation_rows }
+        Masked { inputs, x, path, acquired_at, rows: self.sizes.evaluation_rows }
     }
 
     /// What Adam reads besides the weights.
@@ -276,12 +321,13 @@ impl Batches {
         let rows = k::Gather {
             rows: word(micro.rows),
             columns: word(s.columns),
-            pitch: word(pitch(s.columns)),
+            pitch: word(pitch(s.row_columns())),
             first: word(micro.first),
             batch: word(s.batch),
             split_start: word(s.splits[0].start),
             split_len: word(s.splits[0].len),
             shuffled: u32::from(s.noise == Noise::Drawn),
+            chunks: 1,
         };
         self.gather_rows(b, rows, [self.x, self.y]);
         if s.input_noise {
@@ -289,7 +335,7 @@ impl Batches {
                 k::InputNoise {
                     rows: word(micro.rows),
                     columns: word(s.columns),
-                    pitch: word(pitch(s.columns)),
+                    pitch: word(pitch(s.row_columns())),
                     first: word(micro.first),
                 },
                 &[self.clock, self.spread, self.settings, self.x],
@@ -403,14 +449,15 @@ impl Batches {
         b: &mut PlanBuilder,
         split: usize,
         name: &str,
-        chunk: impl Fn(&mut PlanBuilder, usize),
+        chunk: impl Fn(&mut PlanBuilder, ChunkRows),
     ) -> Section {
         b.section(format!("{name}.{split}"), |b| {
             for lane in 0..self.sizes.lanes {
                 b.lane(Some(lane));
                 let first = lane * self.sizes.evaluation_rows;
-                self.gather_chunk(b, self.sizes.splits[split], first);
-                chunk(b, first);
+                self.gather_chunk(b, split, first);
+                self.condition_chunk(b, split);
+                chunk(b, ChunkRows { split, first });
             }
             b.lane(None);
             self.advance_clock(b, 0, 1);
@@ -422,7 +469,7 @@ impl Batches {
     pub fn evaluations(
         &self,
         b: &mut PlanBuilder,
-        chunk: impl Fn(&mut PlanBuilder, usize),
+        chunk: impl Fn(&mut PlanBuilder, ChunkRows),
     ) -> ([Section; 3], Section) {
         let mut validation = None;
         let validate = b.section("validate", |b| {
@@ -433,27 +480,81 @@ impl Batches {
         ([other(0), validation.unwrap_or(validate), other(2)], validate)
     }
 
-    fn gather_chunk(&self, b: &mut PlanBuilder, split: SplitRange, first: usize) {
-        let s = &self.sizes;
+    fn gather_chunk(&self, b: &mut PlanBuilder, split: usize, first: usize) {
+        let (s, range) = (&self.sizes, self.sizes.splits[split]);
         let rows = k::Gather {
             rows: word(s.evaluation_rows),
             columns: word(s.columns),
-            pitch: word(pitch(s.columns)),
+            pitch: word(pitch(s.row_columns())),
             first: word(first),
             batch: word(s.chunk_rows()),
-            split_start: word(split.start),
-            split_len: word(split.len),
+            split_start: word(range.start),
+            split_len: word(range.len),
             shuffled: 0,
+            chunks: word(s.chunks(split)),
         };
         self.gather_rows(b, rows, [self.chunk.x, self.chunk.y]);
     }
 
-    /// Adds the chunk's losses, answers and costs to its metrics.
-    pub fn tally(&self, b: &mut PlanBuilder, steps: usize) {
+    /// Draws a condition for each instance of a micro-batch: into its row, and its factor and weight into two words of
+    /// a row of `factors` (buffer, stride, word).
+    pub fn condition(
+        &self,
+        b: &mut PlanBuilder,
+        micro: Micro,
+        (factors, stride, at): (BufferId, usize, usize),
+    ) {
+        let s = &self.sizes;
+        b.call(
+            k::Condition {
+                rows: word(micro.rows),
+                columns: word(s.columns),
+                extra: word(s.conditions),
+                pitch: word(pitch(s.row_columns())),
+                first: word(micro.first),
+                batch: word(s.batch),
+                passes: 0,
+                chunks: 0,
+                stride: word(stride),
+                word: word(at),
+            },
+            &[self.clock, self.settings, self.x, factors],
+        );
+    }
+
+    /// The condition of a pass, into the rows of a chunk.
+    fn condition_chunk(&self, b: &mut PlanBuilder, split: usize) {
+        let s = &self.sizes;
+        if s.conditions == 0 {
+            return;
+        }
+        b.call(
+            k::Condition {
+                rows: word(s.evaluation_rows),
+                columns: word(s.columns),
+                extra: word(s.conditions),
+                pitch: word(pitch(s.row_columns())),
+                passes: word(s.passes),
+                chunks: word(s.chunks(split)),
+                ..Default::default()
+            },
+            // An evaluation needs no factors: nothing is written there.
+            &[self.clock, self.settings, self.chunk.x, self.chunk.losses],
+        );
+    }
+
+    /// Adds the chunk's losses, answers and costs to the metrics of its pass, from those of number `slot` on.
+    pub fn tally(&self, b: &mut PlanBuilder, at: ChunkRows, steps: usize, slot: usize) {
         let (s, chunk) = (&self.sizes, &self.chunk);
         b.call(
-            k::Tally { rows: word(s.evaluation_rows), steps: word(steps), features: word(s.features) },
-            &[chunk.losses, chunk.path, chunk.y, self.costs, chunk.metrics],
+            k::Tally {
+                rows: word(s.evaluation_rows),
+                steps: word(steps),
+                features: word(s.features),
+                chunks: word(s.chunks(at.split)),
+                slot: word(slot),
+            },
+            &[self.clock, chunk.losses, chunk.path, chunk.y, self.costs, chunk.metrics],
         );
     }
 

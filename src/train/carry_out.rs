@@ -1,5 +1,6 @@
 //! Carries the procedure out where that is done on return: on the CPU engine.
 
+use super::batches::MOST_PASSES;
 use super::method::Method;
 use super::procedure::{EpochSums, Work};
 use super::stepper::Stepper;
@@ -28,13 +29,13 @@ impl<M: Method> Stepper<M> {
             Work::Validate => {
                 let lanes = batches.sizes.lanes;
                 let asked = lanes * self.program.plan().buffer(batches.chunk.asked).len;
-                self.program.write(batches.chunk.metrics, 0, &vec![0.0; lanes * METRICS]);
+                self.program.write(batches.chunk.metrics, 0, &vec![0.0; lanes * MOST_PASSES * METRICS]);
                 self.program.write_words(batches.chunk.asked, 0, &vec![0; asked]);
                 self.program.write_words(batches.clock, clock::CHUNK, &[0]);
             }
             Work::Fetch => {
                 return Ok(Some(EpochSums {
-                    training: self.take_metrics_blocking(batches.metrics)?,
+                    training: self.take_metrics_blocking::<1>(batches.metrics)?[0],
                     status: self.program.read_words_blocking(batches.status)?[0],
                     validation: self.take_metrics_blocking(batches.chunk.metrics)?,
                 }));

@@ -26,7 +26,7 @@ pub struct Checkpoint {
 }
 
 /// What the file says it is.
-const FORMAT: &str = "querent checkpoint 3";
+const FORMAT: &str = "querent checkpoint 4";
 
 impl Checkpoint {
     pub(super) fn new<M: Method>(config: &M::Config, stage: &M::Stage) -> Result<Self> {

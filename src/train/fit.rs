@@ -119,6 +119,8 @@ impl Target {
             features: problem.features().len(),
             classes: problem.classes().len(),
             horizon: demand.horizon,
+            conditions: demand.conditions,
+            passes: demand.passes,
             batch,
             batches: splits[0] / batch,
             rows: 0,

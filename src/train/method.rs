@@ -27,8 +27,6 @@ pub trait Settings:
     fn seed(&self) -> u64;
     /// Bytes that tapes and gradients may take; larger batches are split into micro-batches.
     fn memory_budget(&self) -> u64;
-    /// What a unit of cost is worth in the validation's objective; 0 for a method whose training does not know.
-    fn alpha(&self) -> f64;
     /// Training steps of an epoch, for passes over the data of so many.
     fn epoch_steps(&self, pass: usize) -> usize;
 }
@@ -48,6 +46,10 @@ pub struct Demand {
     pub whole: bool,
     /// Training rows get noise.
     pub input_noise: bool,
+    /// Columns that tell the networks an instance's condition; 0: there is none.
+    pub conditions: usize,
+    /// Passes over the validation rows, each under a condition of its own.
+    pub passes: usize,
 }
 
 /// The next epoch of a run.
@@ -59,6 +61,20 @@ pub struct EpochPlan<S> {
     pub stage: S,
     /// A training step.
     pub step: Section,
+    /// How it is validated.
+    pub validate: Validation,
+}
+
+/// A validation: a section that evaluates a chunk of the validation rows, and how often all of them are gone through.
+#[derive(Clone, Debug)]
+pub struct Validation {
+    /// Evaluates a chunk.
+    pub section: Section,
+    /// Passes over the rows.
+    pub passes: usize,
+    /// What a unit of cost is worth in the objective of each evaluation there is; 0 for a method whose training does
+    /// not know.
+    pub alphas: Vec<f64>,
 }
 
 /// How an epoch went.
@@ -68,8 +84,10 @@ pub struct Outcome<'a> {
     pub phase: Phase,
     /// Means over its training instances.
     pub train: &'a Means,
-    /// The validation rows.
+    /// The validation rows: the mean of all evaluations.
     pub validation: &'a Evaluation,
+    /// Each of them.
+    pub evaluations: &'a [Evaluation],
     /// Whether its weights are the best so far.
     pub best: bool,
 }
@@ -134,8 +152,8 @@ pub trait Method: Sized + Send + 'static {
     fn step(&self, config: &Self::Config, state: &Self::State, stage: &Self::Stage) -> Section;
     /// Evaluates a chunk of the training, validation or test rows.
     fn evaluate(&self) -> [Section; 3];
-    /// Evaluates a chunk of the validation rows and counts what was asked.
-    fn validate(&self) -> Section;
+    /// What a unit of cost is worth in each of the [`Demand::passes`] of an evaluation.
+    fn alphas(config: &Self::Config, stage: &Self::Stage) -> Vec<f64>;
 
     /// Where a run begins.
     fn begin(&self, config: &Self::Config) -> Self::State {
@@ -151,11 +169,21 @@ pub trait Method: Sized + Send + 'static {
         pass: usize,
     ) -> Option<EpochPlan<Self::Stage>>;
     /// Moves the schedule on after an epoch.
-    fn follow(&self, config: &Self::Config, state: &mut Self::State, outcome: &Outcome) -> Then;
+    ///
+    /// # Errors
+    /// The run cannot go on: what it found leaves nothing to learn.
+    fn follow(
+        &self,
+        config: &Self::Config,
+        problem: &Problem,
+        state: &mut Self::State,
+        outcome: &Outcome,
+    ) -> Result<Then>;
     /// What the best weights are chosen by: the lower the better; `None` if an epoch is no candidate.
-    fn judge(&self, phase: Phase, validation: &Evaluation) -> Option<f64> {
+    fn judge(&self, state: &Self::State, outcome: &Outcome) -> Option<f64> {
+        let _ = state;
         // A policy that has not been trained is not worth keeping, whatever it scores.
-        matches!(phase, Phase::Stage(_)).then_some(validation.objective)
+        matches!(outcome.phase, Phase::Stage(_)).then_some(outcome.validation.objective)
     }
     /// Epochs of a whole run at most: early stopping may make them fewer.
     fn epochs_at_most(config: &Self::Config) -> usize;
@@ -169,6 +197,7 @@ pub trait Method: Sized + Send + 'static {
     fn model(
         &self,
         config: &Self::Config,
+        state: &Self::State,
         problem: &Problem,
         normalization: &Normalization,
         values: Vec<Vec<f64>>,

@@ -14,12 +14,12 @@ mod snapshot;
 mod stepper;
 mod trainer;
 
-pub use batches::{Batches, Chunk, Micro, Noise, Sizes, SplitRange};
+pub use batches::{Batches, Chunk, ChunkRows, MOST_PASSES, Micro, Noise, Sizes, SplitRange};
 pub use checkpoint::Checkpoint;
 pub use curves::{Buffers, NetworkView};
 pub use fit::{Memory, Target};
 pub use limits::Shape;
-pub use method::{Demand, EpochPlan, Method, Outcome, Settings, Then};
+pub use method::{Demand, EpochPlan, Method, Outcome, Settings, Then, Validation};
 pub use slices::{Progress, Recorded};
 pub use stepper::Stepper;
 pub use trainer::{Trainer, Training};

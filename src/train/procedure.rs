@@ -1,12 +1,13 @@
 //! A run as a list of work: what an epoch consists of, and what follows from how it went. It is carried out by
 //! `carry_out.rs` (the CPU engine) or `slices.rs` (a device); here nothing is computed and nothing waits.
 
+use super::batches::MOST_PASSES;
 use super::method::{EpochPlan, Method, Outcome, Settings};
 use super::stepper::Stepper;
 use crate::data::Part;
 use crate::engine::kernels::words::METRICS;
 use crate::error::{Error, Result};
-use crate::policy::history::{Epoch, Evaluation, Means};
+use crate::policy::history::{Epoch, Evaluation, Means, Pass};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use web_time::Instant;
@@ -80,7 +81,7 @@ pub(super) struct Cursor {
 pub(super) struct EpochSums {
     pub training: [f64; METRICS],
     pub status: u32,
-    pub validation: [f64; METRICS],
+    pub validation: [[f64; METRICS]; MOST_PASSES],
 }
 
 /// The procedure: how far it is, and what is to be done until the next decision.
@@ -208,7 +209,7 @@ impl<M: Method> Procedure<M> {
         self.first_of_epoch = between.len();
         self.work = between;
         self.at = Cursor::default();
-        let Some(EpochPlan { stage, step, .. }) = self.next(stepper) else { return };
+        let Some(EpochPlan { stage, step, validate, .. }) = self.next(stepper) else { return };
         let calls = step.calls();
         let epoch = self.place.history.len();
         self.work.push(Work::Set(stage));
@@ -220,9 +221,9 @@ impl<M: Method> Procedure<M> {
                 self.work.push(Work::Point(epoch * self.points + point));
             }
         }
-        let times = stepper.chunks(Part::Validation);
+        let times = validate.passes * stepper.chunks(Part::Validation);
         self.work.push(Work::Validate);
-        self.work.push(Work::Evaluate { calls: stepper.method.validate().calls(), times });
+        self.work.push(Work::Evaluate { calls: validate.section.calls(), times });
         self.work.push(Work::Publish(epoch));
         self.work.push(Work::Fetch);
     }
@@ -232,7 +233,7 @@ impl<M: Method> Procedure<M> {
     /// # Errors
     /// A gradient was not a finite number. The best weights are kept.
     pub fn decide(&mut self, stepper: &mut Stepper<M>, sums: EpochSums) -> Result<Option<Epoch>> {
-        let Some(EpochPlan { phase, stage, .. }) = self.next(stepper) else { return Ok(None) };
+        let Some(EpochPlan { phase, stage, validate, .. }) = self.next(stepper) else { return Ok(None) };
         let train = match Means::from_sums(&M::METRICS, sums.training, sums.status) {
             Ok(train) => train,
             Err(error) => {
@@ -240,16 +241,28 @@ impl<M: Method> Procedure<M> {
                 return Err(error);
             }
         };
-        // The configuration's α: that of the current stage may still be on its way there.
-        let validation = Evaluation::from_sums(sums.validation, stepper.config().alpha());
-        let judged = stepper.method.judge(phase, &validation);
+        let evaluations: Vec<Evaluation> = sums
+            .validation
+            .into_iter()
+            .zip(&validate.alphas)
+            .map(|(sums, &alpha)| Evaluation::from_sums(sums, alpha))
+            .collect();
+        let validation = Evaluation::mean(&evaluations);
+        let mut outcome =
+            Outcome { phase, train: &train, validation: &validation, evaluations: &evaluations, best: false };
+        let judged = stepper.method.judge(&self.place.state, &outcome);
         let best = judged.is_some_and(|judged| self.place.best.is_none_or(|best| judged < best));
+        outcome.best = best;
+        let (config, problem) = (stepper.config().clone(), stepper.problem().clone());
+        let then = stepper.method.follow(&config, &problem, &mut self.place.state, &outcome)?;
+        let several = evaluations.len() > 1;
         let epoch = Epoch {
             index: self.place.history.len(),
             phase,
             settings: M::noted(phase, &stage),
-            train,
             validation,
+            passes: if several { Pass::each(&validate.alphas, &evaluations) } else { Vec::new() },
+            train,
             best,
             seconds: self.seconds(),
         };
@@ -260,8 +273,6 @@ impl<M: Method> Procedure<M> {
             self.place.best = judged;
             between.push(Work::Keep);
         }
-        let outcome = Outcome { phase, train: &epoch.train, validation: &epoch.validation, best };
-        let then = stepper.method.follow(stepper.config(), &mut self.place.state, &outcome);
         stepper.state = self.place.state.clone();
         // A stage that begins anew begins from the best weights.
         if then.restore && self.place.best.is_some() {

@@ -4,6 +4,7 @@
 //! and if its encoder is submitted, in the order of recording. Until a slice is known to have run, where
 //! the procedure stood before it is remembered; a slice that was never submitted is recorded again.
 
+use super::batches::MOST_PASSES;
 use super::checkpoint::Checkpoint;
 use super::curves::{Buffers, Curves};
 use super::method::Method;
@@ -30,10 +31,10 @@ impl ReadBack {
     const STATUS_BYTES: u64 = 16;
     /// The sums over the training instances.
     const TRAINING: u64 = PAYLOAD;
-    /// The sums over the validation rows.
+    /// The sums over the validation rows, of each pass over them.
     const VALIDATION: u64 = Self::TRAINING + Self::SUMS;
     /// The first step with a gradient that was not finite.
-    const STATUS: u64 = Self::VALIDATION + Self::SUMS;
+    const STATUS: u64 = Self::VALIDATION + MOST_PASSES as u64 * Self::SUMS;
     /// The snapshot's bytes, to the end.
     const SNAPSHOT: u64 = Self::STATUS + Self::STATUS_BYTES;
 
@@ -44,7 +45,8 @@ impl ReadBack {
         };
         let reals = |at: u64| words(at).map(|word| f64::from(f32::from_bits(word)));
         let status = bytemuck::pod_read_unaligned(&bytes[Self::STATUS as usize..][..4]);
-        EpochSums { training: reals(Self::TRAINING), validation: reals(Self::VALIDATION), status }
+        let validation = std::array::from_fn(|pass| reals(Self::VALIDATION + pass as u64 * Self::SUMS));
+        EpochSums { training: reals(Self::TRAINING), validation, status }
     }
 }
 
@@ -389,9 +391,9 @@ fn encode_fetch<M: Method>(
 ) {
     let batches = &stepper.batches;
     let metrics = program.buffer(batches.metrics);
-    let sums = 0..ReadBack::SUMS;
-    recording.bring(encoder, metrics, sums.clone(), ReadBack::TRAINING);
-    recording.bring(encoder, program.buffer(batches.chunk.metrics), sums, ReadBack::VALIDATION);
+    recording.bring(encoder, metrics, 0..ReadBack::SUMS, ReadBack::TRAINING);
+    let passes = 0..ReadBack::STATUS - ReadBack::VALIDATION;
+    recording.bring(encoder, program.buffer(batches.chunk.metrics), passes, ReadBack::VALIDATION);
     recording.bring(encoder, program.buffer(batches.status), 0..ReadBack::STATUS_BYTES, ReadBack::STATUS);
     encoder.clear_buffer(metrics, 0, None);
 }

@@ -1,6 +1,6 @@
 //! A method on an engine, step by step: training steps, evaluations, checkpoints.
 
-use super::batches::{Batches, Noise};
+use super::batches::{Batches, MOST_PASSES, Noise};
 use super::checkpoint::Checkpoint;
 use super::fit::{Built, Memory, Target};
 use super::limits::{Shape, required_limits};
@@ -155,15 +155,18 @@ impl<M: Method> Stepper<M> {
 
     /// Chunks that an evaluation goes through.
     pub(super) fn chunks(&self, part: Part) -> usize {
-        self.batches.sizes.splits[part as usize].len.div_ceil(self.batches.sizes.chunk_rows())
+        self.batches.sizes.chunks(part as usize)
     }
 
     /// The sums of a metrics buffer over its lanes, which are then set to zero.
-    pub(crate) fn take_metrics_blocking(&mut self, id: BufferId) -> Result<[f64; METRICS]> {
+    pub(crate) fn take_metrics_blocking<const PASSES: usize>(
+        &mut self,
+        id: BufferId,
+    ) -> Result<[[f64; METRICS]; PASSES]> {
         let all = self.program.read_blocking(id)?;
-        let mut sums = [0.0; METRICS];
-        for lane in all.chunks_exact(METRICS) {
-            for (sum, value) in sums.iter_mut().zip(lane) {
+        let mut sums = [[0.0; METRICS]; PASSES];
+        for lane in all.chunks_exact(PASSES * METRICS) {
+            for (sum, value) in sums.as_flattened_mut().iter_mut().zip(lane) {
                 *sum += value;
             }
         }
@@ -176,34 +179,42 @@ impl<M: Method> Stepper<M> {
     /// # Errors
     /// A gradient was not a finite number (with the step), or the device was lost.
     pub fn means_blocking(&mut self) -> Result<Means> {
-        let sums = self.take_metrics_blocking(self.batches.metrics)?;
+        let [sums] = self.take_metrics_blocking(self.batches.metrics)?;
         let bad = self.program.read_words_blocking(self.batches.status)?[0];
         Means::from_sums(&M::METRICS, sums, bad)
     }
 
-    /// Runs the greedy policy on a split.
+    /// Runs the greedy policy on a split: the mean over all trade-offs it is evaluated at.
     ///
     /// # Errors
     /// The split is empty, or the device was lost.
     pub fn evaluate_blocking(&mut self, part: Part) -> Result<Evaluation> {
-        self.evaluate_section_blocking(self.method.evaluate(), part)
+        let passes = self.batches.sizes.passes;
+        Ok(Evaluation::mean(&self.evaluate_section_blocking(self.method.evaluate(), part, passes)?))
     }
 
     pub(crate) fn evaluate_section_blocking(
         &mut self,
         sections: [Section; 3],
         part: Part,
-    ) -> Result<Evaluation> {
+        passes: usize,
+    ) -> Result<Vec<Evaluation>> {
         let rows = self.batches.sizes.splits[part as usize].len;
         if rows == 0 {
             return Err(Error::Data(format!("there are no {part:?} rows to evaluate on")));
         }
         let id = self.batches.chunk.metrics;
-        self.take_metrics_blocking(id)?;
+        self.take_metrics_blocking::<MOST_PASSES>(id)?;
         self.program.write_words(self.batches.clock, clock::CHUNK, &[0]);
-        self.run(sections[part as usize], self.chunks(part));
-        // The configuration's α: that of the current stage may still be on its way there.
-        Ok(Evaluation::from_sums(self.take_metrics_blocking(id)?, self.config.alpha()))
+        self.run(sections[part as usize], passes * self.chunks(part));
+        let sums = self.take_metrics_blocking::<MOST_PASSES>(id)?;
+        let alphas = M::alphas(&self.config, &self.stage);
+        Ok(sums
+            .into_iter()
+            .zip(alphas)
+            .take(passes)
+            .map(|(s, alpha)| Evaluation::from_sums(s, alpha))
+            .collect())
     }
 
     /// Runs the greedy policy on a split and reads back each instance's path and answer.

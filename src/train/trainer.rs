@@ -282,7 +282,8 @@ impl<M: Method> Trainer<M> {
     fn model(&self, values: Vec<Vec<f64>>) -> Result<Model> {
         let (config, problem) = (self.stepper.config(), self.stepper.problem());
         let history = self.procedure.place.history.clone();
-        self.stepper.method.model(config, problem, self.data.normalization(), values, history)
+        let state = &self.procedure.place.state;
+        self.stepper.method.model(config, state, problem, self.data.normalization(), values, history)
     }
 
     /// Loads the best weights back onto the engine and gives them as a model.

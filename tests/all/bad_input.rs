@@ -452,8 +452,8 @@ fn settings_out_of_range_are_named() {
             other => panic!("expected a complaint about the configuration, got {other:?}"),
         }
     };
-    assert!(refused(|c| c.alpha = f64::NAN).contains("alpha is NaN"));
-    assert!(refused(|c| c.alpha = -1.0).contains("alpha is -1"));
+    assert!(refused(|c| c.alpha = f64::NAN.into()).contains("alpha is NaN"));
+    assert!(refused(|c| c.alpha = (-1.0).into()).contains("alpha is -1"));
     assert!(refused(|c| c.networks.dropout = 1.0).contains("dropout is 1"));
     assert!(refused(|c| c.networks.dropout = -0.1).contains("dropout is -0.1"));
     assert!(refused(|c| c.networks.dropout = f64::NAN).contains("dropout is NaN"));
@@ -620,7 +620,7 @@ fn checkpoints_of_something_else_change_nothing() {
     let other = "another configuration";
     refused("another seed", &made_by(Config { seed: 1, ..small() }), &[other, "\"seed\":1"]);
     refused("another width", &made_by(small().with(|c| c.networks.policy = [8, 9])), &[other, "[8,9]"]);
-    refused("another α", &made_by(Config { alpha: 0.5, ..small() }), &[other, "0.5"]);
+    refused("another α", &made_by(Config { alpha: 0.5.into(), ..small() }), &[other, "0.5"]);
 
     // The same settings, another table: eleven features here, three there.
     let problem = querent::Problem::ungrouped(&[1.0; 3], 2).expect("valid");

@@ -7,7 +7,8 @@ use querent::engine::kernels::{self as k, Params};
 use querent::engine::plan::{BufferId, Elem, PlanBuilder, Scope};
 use querent::engine::{Engine, groups};
 use querent::nmppg::kernels::{self as own, hyper, scalars};
-use querent::nmppg::{Config, Rollout, Stage, Stepper};
+use querent::nmppg::{Alpha, Config, Rollout, Stage, Stepper};
+use querent::policy::{AlphaRange, Tradeoffs};
 
 /// The control: a gradient that is 0.01% wrong in one place is seen.
 #[test]
@@ -353,7 +354,8 @@ fn masks() {
     rig.run("backward");
     let (direct, carried) = (rig.get("grad_mask"), rig.get("m"));
     let masks: Vec<f64> = (0..rows).flat_map(|row| relaxed[row * 2 * dp..][..features].to_vec()).collect();
-    let through_input = |rig: &mut Rig, v: &[f64]| {
+    let width = cotangent.len() / rows;
+    let through_input = |rig: &mut Rig, v: &[f64], weight: &dyn Fn(usize) -> f64| {
         let mut full = relaxed.clone();
         for row in 0..rows {
             full[row * 2 * dp..][..features].copy_from_slice(&v[row * features..][..features]);
@@ -363,15 +365,17 @@ fn masks() {
             .get("input")
             .iter()
             .zip(&cotangent)
-            .map(|(i, c)| i * c)
+            .enumerate()
+            .map(|(at, (i, c))| weight(at / width) * i * c)
             .sum::<f64>()
     };
-    let numeric = differences(&masks, |v| through_input(&mut rig, v));
+    let numeric = differences(&masks, |v| through_input(&mut rig, v, &|_| 1.0));
     assert_close("mask", &rig::unpadded(&direct, features), &numeric);
     // With the next mask m̃' = m̃ + (1 − m̃) r̃ weighed by M and the loss by s q. The loss's gradient comes
-    // times the predictor's weight, which is none of J's business.
+    // times the predictor's weight, and the input's times the row's own: neither is any of J's business.
     let numeric = differences(&masks, |v| {
-        let mut total = through_input(&mut rig, v);
+        let balance = |row: usize| 1.0 / tape[row * scalars::LEN + scalars::BALANCE];
+        let mut total = through_input(&mut rig, v, &balance);
         for row in 0..rows {
             let s = &tape[row * scalars::LEN..][..scalars::LEN];
             for i in 0..features {
@@ -495,13 +499,16 @@ fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2],
 
 /// The whole thing: J by the policy's weights and L_pred by the predictor's, through the soft rollout
 /// (whose gradient is exact), at odd sizes, with groups, class weights, dropout and several lanes; as
-/// published, with an exact stop and a hazard, and with a predictor that cares where the policy stops
+/// published, with an exact stop and a hazard, with an α of its own for each instance, and with a predictor that cares where the policy stops
 /// and for sub-masks of its paths.
 #[test]
 fn the_whole_soft_rollout() {
     let plain = Stage { tau_soft: 0.6, lambda: 0.03, ..Stage::default() };
     let exact = Stage { exact_stop: true, hazard: 0.1, ..plain };
     let all = Stage { focus: 0.6, submasks: 0.3, ..exact };
+    let [scale, trained] =
+        [[0.02, 0.8], [0.05, 0.5]].map(|ends| AlphaRange::try_from(ends).expect("a range"));
+    let many = Stage { tradeoffs: Some(Tradeoffs { scale, trained }), ..exact };
     for (features, steps, batch, hidden, stage) in [
         (1, 1, 3, 3, plain),
         (4, 4, 5, 5, plain),
@@ -509,10 +516,14 @@ fn the_whole_soft_rollout() {
         (4, 4, 5, 5, Stage { focus: 0.4, ..plain }),
         (4, 4, 5, 5, exact),
         (6, 3, 40, 4, all),
+        (4, 4, 5, 5, many),
+        (6, 3, 40, 4, Stage { submasks: 0.3, ..many }),
     ] {
         let data = toy(features, batch);
         let config = Config::default().with(|c| {
-            c.alpha = 0.2;
+            c.alpha = if stage.tradeoffs.is_some() { Alpha::Auto } else { 0.2.into() };
+            // The metric is J itself, with the same weight for every row.
+            c.gradient.balance = 0.0;
             c.horizon = Some(steps);
             c.networks.policy = [hidden, hidden + 1];
             c.networks.predictor = [hidden + 2, hidden];

@@ -101,7 +101,7 @@ impl Pair {
         let make = if shape.bytes { rig::toy_of_bytes } else { rig::toy };
         let data = make(shape.features, shape.rows);
         let config = Config::default().with(|c| {
-            c.alpha = 0.1;
+            c.alpha = 0.1.into();
             c.horizon = Some(shape.steps);
             c.networks.policy = [shape.hidden, shape.hidden + 1];
             c.networks.predictor = [shape.hidden + 2, shape.hidden];

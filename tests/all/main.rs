@@ -32,6 +32,7 @@ mod model_file;
 mod model_python;
 mod noop;
 mod outcomes;
+mod range;
 mod readme;
 mod report;
 mod resume;

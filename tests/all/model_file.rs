@@ -56,7 +56,7 @@ fn contradicting_parts_are_refused() {
     refused("2 means and 3 scales for 3 columns", &|parts| parts.1.mean.truncate(2));
     refused("column 1 has mean", &|parts| parts.1.scale[1] = 0.0);
     refused("column 2 has mean inf", &|parts| parts.1.mean[2] = f32::INFINITY);
-    refused("alpha is -1", &|parts| parts.2.alpha = -1.0);
+    refused("alpha is -1", &|parts| parts.2.alpha = (-1.0).into());
     refused("entry 1 of the training history cannot be stored", &|parts| {
         parts.5[1].train = parts.5[1].train.clone().with("entropy", f64::NAN)
     });
@@ -95,7 +95,7 @@ fn a_model_comes_back_from_its_file_with_equal_bits() {
 fn a_model_of_an_earlier_version_asks_as_it_did() {
     let model = Model::load(common::assets().join("models/v1.safetensors")).expect("loads");
     let config: querent::nmppg::Config = serde_json::from_value(model.settings().clone()).expect("settings");
-    assert_eq!((config.alpha, config.horizon, config.batch), (0.03, Some(4), 24));
+    assert_eq!((config.alpha.one(), config.horizon, config.batch), (Some(0.03), Some(4), 24));
     assert_eq!((config.networks.policy, config.networks.predictor), ([8, 6], [6, 5]));
     assert_eq!((config.schedule.stage_epochs, &config.schedule.temperatures[..]), (1, &[0.5, 0.1][..]));
     assert_eq!((config.schedule.ema, config.gradient.rollouts), (0.0025, 2));

@@ -106,6 +106,7 @@ fn run(warm_up: usize, stages: &[usize]) -> Vec<Epoch> {
                 ("instances", 60_000.0),
             ]
             .into(),
+            passes: Vec::new(),
             validation: Evaluation {
                 objective,
                 loss,

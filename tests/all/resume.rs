@@ -29,6 +29,7 @@ fn trainer(engine: &Engine, config: Config) -> Stepper {
 /// A later stage, with everything that the published method has not.
 const ALL: Stage = Stage {
     alpha: 0.02,
+    tradeoffs: None,
     tau_soft: 0.2,
     lambda: 0.005,
     policy_rate: 1e-3,

@@ -56,7 +56,7 @@ fn train(engine: &Engine, data: &Dataset) -> Summary {
     while trainer.epoch_blocking().expect("trains").is_some() {}
     trainer.finish_blocking().expect("a model");
     let traces = trainer.stepper_mut().traces_blocking(Part::Test).expect("evaluates");
-    let summary = traces.summary(data.problem(), &data.splits()[2].y, config().alpha);
+    let summary = traces.summary(data.problem(), &data.splits()[2].y, config().alpha.one().expect("one α"));
     println!(
         "{engine}: objective {:.4}, cost {:.2}, x11 first {:.4}, {:.1} s",
         summary.objective,

@@ -64,7 +64,7 @@ fn a_killed_run_continues_with_equal_bits() {
         let (_, other) = finish(trainer(&engine, &data, Config { seed: 5, ..short() }));
         assert_ne!(weights(&other), weights(&expected));
     }
-    let mut other = trainer(&Engine::cpu(), &data, Config { alpha: 0.5, ..short() });
+    let mut other = trainer(&Engine::cpu(), &data, Config { alpha: 0.5.into(), ..short() });
     let refused = other.resume(folder.0.join("cpu-2.safetensors")).expect_err("another configuration");
     assert!(refused.to_string().contains("another configuration"), "{refused}");
     assert!(other.history().is_empty(), "a refused resume changed the run");

@@ -1,6 +1,6 @@
 //! The greedy policy and what is counted of it.
 
-use super::words::{MARKS, NEVER, NO_LABEL, losses};
+use super::words::{MARKS, METRICS, METRICS_LEN, NEVER, NO_LABEL, clock, losses};
 use super::{BEST, Part, REDUCE, Work, area, each, kernel, product};
 use crate::engine::cpu::pack::{Pack, part_of, parts};
 use crate::engine::cpu::{Args, Real};
@@ -60,10 +60,11 @@ fn largest_open<V: Pack>(set: V::Set, z: &[V::Real], stop: V::Real, acquired_at:
 }
 
 kernel! {
-    /// Adds a chunk of greedily evaluated rows to the metrics.
-    pub Tally "tally" [REDUCE, Part::Words(&losses::WORDS), Part::Words(&MARKS)]
-    { rows, steps, features }
-    (losses: F32 Read, path: U32 Read, y: U32 Read, costs: F32 Read, metrics: F32 Write)
+    /// Adds a chunk of greedily evaluated rows to the metrics of its pass over the split.
+    pub Tally "tally"
+    [REDUCE, Part::Words(&losses::WORDS), Part::Words(&MARKS), Part::Words(&clock::WORDS), Part::Words(&METRICS_LEN)]
+    { rows, steps, features, chunks, slot }
+    (clock: U32 Read, losses: F32 Read, path: U32 Read, y: U32 Read, costs: F32 Read, metrics: F32 Write)
     grid |_p| [1, 1, 1];
     work |_p| Work::of_threads([1, 1, 1]);
     twin tally;
@@ -81,7 +82,7 @@ kernel! {
 
 #[inline(always)]
 fn tally<T: Real>(p: &Tally, mut args: Args<T>) {
-    let (losses, path, y) = (args.reals(), args.words(), args.words());
+    let (clock, losses, path, y) = (args.words(), args.reals(), args.words(), args.words());
     let (costs, metrics) = (args.reals(), args.reals_mut());
     let (rows, steps) = (p.rows as usize, p.steps as usize);
     let (mut loss, mut correct, mut cost) = (T::ZERO, T::ZERO, T::ZERO);
@@ -96,6 +97,8 @@ fn tally<T: Real>(p: &Tally, mut args: Args<T>) {
             acquired += 1;
         }
     }
+    let pass = clock[clock::CHUNK] / p.chunks.max(1) + p.slot;
+    let metrics = &mut metrics[pass as usize * METRICS..][..METRICS];
     for (metric, value) in metrics.iter_mut().zip([loss, correct, cost, T::count(acquired), T::count(count)])
     {
         *metric += value;

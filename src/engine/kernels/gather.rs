@@ -9,7 +9,7 @@ kernel! {
     /// Copies the batch's rows out of the data set, shuffled or in order.
     pub Gather "gather"
     [Part::Words(&clock::WORDS), Part::Words(&STREAMS), Part::Words(&MARKS), RANDOM, PLACE]
-    { rows, columns, pitch, first, batch, split_start, split_len, shuffled }
+    { rows, columns, pitch, first, batch, split_start, split_len, shuffled, chunks }
     (clock: U32 Read, data_x: F32 Read, data_y: U32 Read, x: F32 Write, y: U32 Write)
     grid |p| area(p.pitch, p.rows);
     work |p| Work::of_numbers(area(p.pitch, p.rows), 2 * product(&[p.rows, p.columns]));
@@ -20,7 +20,7 @@ kernel! {
     /// The same out of a data set of bytes, four to a word: x = byte / divisor.
     pub GatherBytes "gather_bytes"
     [Part::Words(&clock::WORDS), Part::Words(&STREAMS), Part::Words(&MARKS), RANDOM, PLACE]
-    { rows, columns, pitch, first, batch, split_start, split_len, shuffled, divisor }
+    { rows, columns, pitch, first, batch, split_start, split_len, shuffled, chunks, divisor }
     (clock: U32 Read, data_x: U32 Read, data_y: U32 Read, x: F32 Write, y: U32 Write)
     grid |p| area(p.pitch, p.rows);
     work |p| Work::of_numbers(area(p.pitch, p.rows), 2 * product(&[p.rows, p.columns]));
@@ -30,15 +30,15 @@ kernel! {
 impl Gather {
     /// The same rows of a data set of bytes.
     pub fn of_bytes(self, divisor: u32) -> GatherBytes {
-        let Self { rows, columns, pitch, first, batch, split_start, split_len, shuffled } = self;
-        GatherBytes { rows, columns, pitch, first, batch, split_start, split_len, shuffled, divisor }
+        let Self { rows, columns, pitch, first, batch, split_start, split_len, shuffled, chunks } = self;
+        GatherBytes { rows, columns, pitch, first, batch, split_start, split_len, shuffled, chunks, divisor }
     }
 }
 
 impl GatherBytes {
     fn rows_of(&self) -> Gather {
-        let &Self { rows, columns, pitch, first, batch, split_start, split_len, shuffled, .. } = self;
-        Gather { rows, columns, pitch, first, batch, split_start, split_len, shuffled }
+        let &Self { rows, columns, pitch, first, batch, split_start, split_len, shuffled, chunks, .. } = self;
+        Gather { rows, columns, pitch, first, batch, split_start, split_len, shuffled, chunks }
     }
 }
 
@@ -52,7 +52,8 @@ fn places<'a>(p: &'a Gather, clock: &'a [u32]) -> impl Iterator<Item = Option<us
             let copies = clock[clock::COPIES].max(1);
             Some(shuffle.index(clock[clock::BATCH] * p.batch.div_ceil(copies) + position / copies))
         } else {
-            Some(position + clock[clock::CHUNK] * p.batch).filter(|&position| position < p.split_len)
+            Some(position + clock[clock::CHUNK] % p.chunks.max(1) * p.batch)
+                .filter(|&position| position < p.split_len)
         };
         position.map(|position| (p.split_start + position) as usize)
     })

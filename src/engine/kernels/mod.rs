@@ -2,6 +2,7 @@
 //! same computation in Rust: parameters, bindings, grid, work and twin stand in one place, and the shader's header is
 //! written from it. General kernels are here, a file a family; a method's own are in its folder.
 
+mod condition;
 mod evaluate;
 mod gather;
 mod linear;
@@ -12,6 +13,7 @@ mod noise;
 mod optim;
 pub mod words;
 
+pub use condition::Condition;
 pub use evaluate::{Asked, Greedy, Tally};
 pub use gather::{Gather, GatherBytes};
 pub use linear::{BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
@@ -412,6 +414,7 @@ pub static GENERAL: &[&Kernel] = &[
     Gather::KERNEL,
     GatherBytes::KERNEL,
     InputNoise::KERNEL,
+    Condition::KERNEL,
     Gumbel::KERNEL,
     Dropout::KERNEL,
     RandomMask::KERNEL,
@@ -461,7 +464,7 @@ mod tests {
         };
         assert_eq!(Embed::from_words(&p.words()), p);
         assert_eq!(Embed::KERNEL.name, "embed");
-        assert!(Embed::KERNEL.is(GENERAL[8]) && !Embed::KERNEL.is(GENERAL[0]));
+        assert!(Embed::KERNEL.is(GENERAL[9]) && !Embed::KERNEL.is(GENERAL[0]));
     }
 
     #[test]

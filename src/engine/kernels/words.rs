@@ -86,6 +86,16 @@ words! {
         AVERAGE,
         /// Noise on the training rows, in standard deviations of each column.
         INPUT_NOISE,
+        /// The condition's place on its scale from 0 to 1, at the least.
+        CONDITION_FROM,
+        /// The same, at the most.
+        CONDITION_TO,
+        /// Where a condition's factor is 1.
+        CONDITION_UNIT,
+        /// The logarithm of the factor from one end of the scale to the other; 0: every factor is 1.
+        CONDITION_SPAN,
+        /// How much of its factor a row's weight takes back: weight = factor^−balance.
+        CONDITION_BALANCE,
     }
 }
 
@@ -118,6 +128,7 @@ pub static STREAMS: Words = Words {
         ("STREAM_MASK", stream::MASK),
         ("STREAM_SHUFFLE", stream::SHUFFLE),
         ("STREAM_INPUT_NOISE", stream::INPUT_NOISE),
+        ("STREAM_CONDITION", stream::CONDITION),
     ],
 };
 
@@ -131,3 +142,6 @@ pub static MARKS: Words = Words { numbers: &[("NEVER", NEVER), ("NO_LABEL", NO_L
 
 /// Words of the metrics of a lane. Which they are, a method's objective and the evaluation's tally say.
 pub const METRICS: usize = 8;
+
+/// The same for shaders.
+pub static METRICS_LEN: Words = Words { numbers: &[("METRICS", METRICS as u32)] };

@@ -141,9 +141,6 @@ impl Settings for Config {
         self.memory_budget
     }
     /// Training knows of no price.
-    fn alpha(&self) -> f64 {
-        0.0
-    }
     fn epoch_steps(&self, pass: usize) -> usize {
         pass * (self.epoch_steps / pass).max(1)
     }

@@ -9,9 +9,9 @@ use crate::engine::plan::{PlanBuilder, Section};
 use crate::error::Result;
 use crate::nn::{Network, Weights};
 use crate::policy::Model;
-use crate::policy::history::{Epoch, Evaluation, Phase};
+use crate::policy::history::{Epoch, Phase};
 use crate::problem::Problem;
-use crate::train::{Batches, Demand, EpochPlan, Method, Outcome, Then};
+use crate::train::{Batches, Demand, EpochPlan, Method, Outcome, Then, Validation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -45,6 +45,12 @@ pub struct State {
 const HARD: usize = 0;
 const SOFT: usize = 1;
 
+impl Gdfs {
+    fn validation(&self) -> Validation {
+        Validation { section: self.sections.validate, passes: 1, alphas: vec![0.0] }
+    }
+}
+
 impl Method for Gdfs {
     const NAME: &'static str = super::NAME;
     const METRICS: [&'static str; METRICS] =
@@ -61,6 +67,8 @@ impl Method for Gdfs {
             together: 1,
             whole: false,
             input_noise: false,
+            conditions: 0,
+            passes: 1,
         }
     }
 
@@ -114,14 +122,15 @@ impl Method for Gdfs {
         self.sections.evaluate
     }
 
-    fn validate(&self) -> Section {
-        self.sections.validate
+    fn alphas(_: &Config, _: &Stage) -> Vec<f64> {
+        vec![0.0]
     }
 
     fn next(&self, config: &Config, _: &Problem, state: &State, _: usize) -> Option<EpochPlan<Stage>> {
         if state.warm_up_done < config.warm_up_epochs {
             let stage = Self::first_stage(config);
-            return Some(EpochPlan { phase: Phase::WarmUp, stage, step: self.sections.warm_up });
+            let (step, validate) = (self.sections.warm_up, self.validation());
+            return Some(EpochPlan { phase: Phase::WarmUp, stage, step, validate });
         }
         (state.stage < config.temperatures).then(|| EpochPlan {
             phase: Phase::Stage(state.stage),
@@ -130,14 +139,15 @@ impl Method for Gdfs {
                 rate: config.rate * config.decay.powi(state.decays as i32),
             },
             step: self.sections.step,
+            validate: self.validation(),
         })
     }
 
-    fn follow(&self, config: &Config, state: &mut State, outcome: &Outcome) -> Then {
+    fn follow(&self, config: &Config, _: &Problem, state: &mut State, outcome: &Outcome) -> Result<Then> {
         if outcome.phase == Phase::WarmUp {
             state.warm_up_done += 1;
             // The selector begins with an Adam that has seen nothing.
-            return Then { restore: false, reset: state.warm_up_done == config.warm_up_epochs };
+            return Ok(Then { restore: false, reset: state.warm_up_done == config.warm_up_epochs });
         }
         let soft = outcome.validation.extra[SOFT];
         state.stage_epoch += 1;
@@ -152,16 +162,16 @@ impl Method for Gdfs {
             state.since_best = 0;
         }
         if !rests && state.stage_epoch < config.stage_epochs {
-            return Then::default();
+            return Ok(Then::default());
         }
         let done = State { warm_up_done: state.warm_up_done, stage: state.stage + 1, ..State::default() };
         *state = done;
-        Then { restore: true, reset: true }
+        Ok(Then { restore: true, reset: true })
     }
 
     /// The loss over all steps under hard masks: what a run to any number of features has in common.
-    fn judge(&self, phase: Phase, validation: &Evaluation) -> Option<f64> {
-        (phase != Phase::WarmUp).then_some(validation.extra[HARD])
+    fn judge(&self, _: &State, outcome: &Outcome) -> Option<f64> {
+        (outcome.phase != Phase::WarmUp).then_some(outcome.validation.extra[HARD])
     }
 
     fn epochs_at_most(config: &Config) -> usize {
@@ -175,6 +185,7 @@ impl Method for Gdfs {
     fn model(
         &self,
         config: &Config,
+        _: &State,
         problem: &Problem,
         normalization: &Normalization,
         values: Vec<Vec<f64>>,

@@ -6,7 +6,7 @@ use crate::engine::kernels::words::losses;
 use crate::engine::kernels::{Greedy, MaskGrad};
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
 use crate::nn::{Dense, Masked, Network, Rows, Stack, Tape, Weights, pitch, word};
-use crate::train::{Batches, Micro};
+use crate::train::{Batches, ChunkRows, Micro};
 
 /// The method in a plan.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl Gdfs {
         let layout = Layout::declare(b, batches.clone(), config);
         let step = layout.training_step(b);
         let warm_up = layout.warm_up_step(b);
-        let (evaluate, validate) = batches.evaluations(b, |b, first| layout.greedy_chunk(b, first));
+        let (evaluate, validate) = batches.evaluations(b, |b, at| layout.greedy_chunk(b, at));
         Self { layout, sections: Sections { step, warm_up, evaluate, validate } }
     }
 }
@@ -314,8 +314,9 @@ impl Layout {
 
     /// The greedy selector on a chunk to the horizon: the predictor's loss after each acquisition under hard masks, which
     /// decides what is kept, and on the relaxed choice, which decides when a temperature is over.
-    fn greedy_chunk(&self, b: &mut PlanBuilder, first: usize) {
-        let (s, chunk, masked) = (&self.batches.sizes, &self.batches.chunk, self.batches.masked_chunk());
+    fn greedy_chunk(&self, b: &mut PlanBuilder, at: ChunkRows) {
+        let (s, chunk) = (&self.batches.sizes, &self.batches.chunk);
+        let masked = self.batches.masked_chunk(self.batches.inputs());
         let (selector, predictor) = (self.selector.averaged(), self.predictor.averaged());
         let rows = s.evaluation_rows;
         let counted = |at: usize| MeanLoss {
@@ -328,7 +329,7 @@ impl Layout {
         masked.forward(b, &predictor, &self.chunk_predictor, 0..1, None, false);
         for t in 0..s.horizon {
             masked.forward_all(b, &selector, &self.chunk_selector, t..t + 1, None, false);
-            self.soft_chunk(b, t, first);
+            self.soft_chunk(b, t, at.first);
             self.mean_loss(b, counted(metrics::SOFT), self.chunk_relaxed.losses, false);
             b.call(
                 Greedy {
@@ -344,7 +345,7 @@ impl Layout {
             self.batches.loss(b, [rows; 2], None, [self.chunk_predictor.logits(), chunk.y, chunk.losses]);
             self.mean_loss(b, counted(metrics::HARD), chunk.losses, false);
         }
-        self.batches.tally(b, s.horizon);
+        self.batches.tally(b, at, s.horizon, 0);
     }
 
     /// The predictor on the relaxed choice of a step of a chunk.

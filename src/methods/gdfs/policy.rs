@@ -26,7 +26,17 @@ pub fn model(
     let policy = networks(&problem, &config, &selector, &predictor)?;
     let horizon = config.steps(&problem);
     let method = super::NAME;
-    Model::new(Trained { method, settings, problem, normalization, horizon, alpha: 0.0, policy, history })
+    Model::new(Trained {
+        method,
+        settings,
+        problem,
+        normalization,
+        horizon,
+        alpha: 0.0,
+        policy,
+        history,
+        tradeoffs: None,
+    })
 }
 
 /// Reads a policy from its file.

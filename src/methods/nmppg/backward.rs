@@ -5,8 +5,8 @@
 use super::kernels::{MaskCarry, SelectGrad};
 use super::plan::Layout;
 use crate::engine::kernels as k;
-use crate::engine::plan::PlanBuilder;
-use crate::nn::{Network, Rows, Tape, pitch, word};
+use crate::engine::plan::{BufferId, PlanBuilder};
+use crate::nn::{Inputs, Network, Rows, Tape, pitch, word};
 use crate::train::Micro;
 
 impl Layout {
@@ -19,7 +19,7 @@ impl Layout {
     /// `mask_carry` scales it by s_t q_t.
     fn predictor_backward(&self, b: &mut PlanBuilder, micro: Micro) {
         let (s, net, tape) = (&self.batches.sizes, &self.predictor, &self.predictor_tape);
-        let steps = self.shape.steps + 1;
+        let (steps, inputs) = (self.shape.steps + 1, self.predictor_inputs());
         let rows = Rows { first: 0, count: steps * micro.rows };
         net.backward_hidden(b, rows, tape, self.multipliers());
         net.backward_weights(b, rows.count, tape, s.batch * steps, micro.accumulate);
@@ -29,16 +29,16 @@ impl Layout {
                 k::MaskGrad {
                     rows: word(rows.count),
                     batch: word(micro.rows),
-                    columns: word(s.columns),
+                    columns: word(inputs.columns),
                     features: word(s.features),
-                    x_pitch: word(pitch(s.columns)),
-                    input_pitch: word(pitch(self.batches.inputs().width())),
+                    x_pitch: word(pitch(inputs.row_columns)),
+                    input_pitch: word(pitch(inputs.width())),
                     pitch: word(pitch(s.features)),
                 },
-                &[self.batches.groups, self.batches.x, grad_input, self.loss_mask_grad],
+                &[inputs.groups, self.batches.x, grad_input, self.loss_mask_grad],
             );
         }
-        self.first_layer_backward(b, net, tape, micro, steps, s.batch * steps);
+        self.first_layer_backward(b, (net, inputs, self.input), tape, micro, steps, s.batch * steps);
     }
 
     /// The predictor's whole way back from the masks in the tape's first rows.
@@ -54,16 +54,16 @@ impl Layout {
     fn first_layer_backward(
         &self,
         b: &mut PlanBuilder,
-        net: &Network,
+        (net, inputs, input): (&Network, Inputs, BufferId),
         tape: &Tape,
         micro: Micro,
         steps: usize,
         divisor: usize,
     ) {
         if self.shape.soft {
-            net.backward_first(b, steps * micro.rows, self.input, tape, divisor, micro.accumulate);
+            net.backward_first(b, steps * micro.rows, input, tape, divisor, micro.accumulate);
         } else {
-            self.masked(micro.rows).backward(b, net, tape, steps, divisor, micro.accumulate);
+            self.masked(inputs, micro.rows).backward(b, net, tape, steps, divisor, micro.accumulate);
         }
     }
 
@@ -93,7 +93,8 @@ impl Layout {
         }
         let batch = self.batches.sizes.batch;
         net.backward_weights(b, all.count, tape, batch, micro.accumulate);
-        self.first_layer_backward(b, net, tape, micro, steps, batch);
+        let input = (net, self.policy_inputs(), self.policy_input);
+        self.first_layer_backward(b, input, tape, micro, steps, batch);
     }
 
     fn select_grad(&self, b: &mut PlanBuilder, rows: usize, t: usize) {
@@ -123,20 +124,20 @@ impl Layout {
 
     /// M one step back, to step t.
     fn carry(&self, b: &mut PlanBuilder, rows: usize, t: usize) {
-        let s = &self.batches.sizes;
+        let (s, inputs) = (&self.batches.sizes, self.policy_inputs());
         b.call(
             MaskCarry {
                 rows: word(rows),
                 step: word(t),
                 steps: word(self.shape.steps),
-                columns: word(s.columns),
+                columns: word(inputs.columns),
                 features: word(s.features),
-                x_pitch: word(pitch(s.columns)),
-                input_pitch: word(pitch(self.batches.inputs().width())),
+                x_pitch: word(pitch(inputs.row_columns)),
+                input_pitch: word(pitch(inputs.width())),
                 pitch: word(pitch(s.features)),
             },
             &[
-                self.batches.groups,
+                inputs.groups,
                 self.batches.x,
                 self.policy_tape.grad_input.unwrap_or(self.batches.none),
                 self.masks,

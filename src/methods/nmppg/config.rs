@@ -1,5 +1,6 @@
 //! What a training run is set to, by subject.
 
+use super::alpha::Alpha;
 use super::stage::Stage;
 use crate::error::{Error, Result};
 use crate::methods::range::{self, Rule};
@@ -17,6 +18,9 @@ pub enum Rollout {
     Soft,
 }
 
+/// Trade-offs of a range that each epoch is validated at.
+const GRID: usize = 6;
+
 /// The horizon where none is given: gradients flow through at most so many acquisitions.
 const DEFAULT_HORIZON: usize = 30;
 
@@ -31,13 +35,13 @@ const DEFAULT_HORIZON: usize = 30;
 ///     c.schedule.stage_epochs = 3;
 ///     c.networks.policy = [64, 32];
 /// });
-/// assert_eq!((config.alpha, config.schedule.patience), (0.02, 5));
+/// assert_eq!((config.alpha.one(), config.schedule.patience), (Some(0.02), 5));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What one unit of cost is worth in nats of loss, α.
-    pub alpha: f64,
+    /// What one unit of cost is worth in nats of loss, α: one number, or a range of them.
+    pub alpha: Alpha,
     /// Acquisitions at most; `None`: all features, at most 30.
     pub horizon: Option<usize>,
     /// Instances of a training step.
@@ -118,6 +122,9 @@ pub struct Gradient {
     pub reinforce_from: f64,
     /// Rollouts of each instance in a batch from then on: each is the others' leave-one-out baseline (RLOO).
     pub rollouts: usize,
+    /// With a range of α: how much of its α a row's weight in the policy's gradient takes back. 0: rows of large α have
+    /// large gradients; 1: a unit of cost weighs the same in every row.
+    pub balance: f64,
     /// Hazard: the chance, at the start of the first stage, that a rollout is cut short at a step, whatever the policy
     /// wants. It fades away over the run.
     pub hazard: f64,
@@ -159,7 +166,7 @@ pub struct Predictor {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            alpha: 0.02,
+            alpha: Alpha::One(0.02),
             horizon: None,
             batch: 128,
             seed: 0,
@@ -202,9 +209,19 @@ impl Default for Schedule {
     }
 }
 
+/// Measured: docs/training.md.
+const BALANCE: f64 = 0.5;
+
 impl Default for Gradient {
     fn default() -> Self {
-        Self { tau_hard: 1.0, exact_stop: true, reinforce_from: 0.2, rollouts: 2, hazard: 0.05 }
+        Self {
+            tau_hard: 1.0,
+            exact_stop: true,
+            reinforce_from: 0.2,
+            rollouts: 2,
+            balance: BALANCE,
+            hazard: 0.05,
+        }
     }
 }
 
@@ -240,8 +257,8 @@ pub const RENAMED: &[(&str, &str)] = &[
 
 impl Config {
     /// The default settings for a trade-off α between loss and cost.
-    pub fn new(alpha: f64) -> Self {
-        Self { alpha, ..Self::default() }
+    pub fn new(alpha: impl Into<Alpha>) -> Self {
+        Self { alpha: alpha.into(), ..Self::default() }
     }
 
     /// The published settings, taken literally: λ = 0.5 and τh = 1, up to 2000 epochs a stage with a
@@ -303,6 +320,11 @@ impl Config {
         serde_json::from_value(settings)
     }
 
+    /// Passes over the validation rows, each at an α of its own.
+    pub(super) fn passes(&self) -> usize {
+        if self.alpha.one().is_some() { 1 } else { GRID }
+    }
+
     /// The horizon for a problem.
     pub fn steps(&self, problem: &Problem) -> usize {
         self.horizon.unwrap_or(problem.features().len().min(DEFAULT_HORIZON))
@@ -340,7 +362,7 @@ impl Config {
     fn full_stage(&self) -> Stage {
         let Self { schedule, gradient, exploration, predictor, .. } = self;
         Stage {
-            alpha: self.alpha,
+            alpha: self.alpha.one().unwrap_or(1.0),
             lambda: exploration.lambda.unwrap_or(0.0),
             policy_rate: schedule.policy_rate,
             predictor_rate: schedule.predictor_rate,
@@ -385,6 +407,7 @@ impl Config {
             ("alpha_ramp", schedule.alpha_ramp, Rule::NotNegative),
             ("tail", schedule.tail, Rule::BelowOne),
             ("tau_hard", gradient.tau_hard, Rule::Positive),
+            ("balance", gradient.balance, Rule::NotNegative),
             ("reinforce_from", gradient.reinforce_from, Rule::NotNegative),
             ("lambda_share", exploration.lambda_share, Rule::NotNegative),
             ("bonus_end", exploration.bonus_end, Rule::NotNegative),
@@ -397,6 +420,14 @@ impl Config {
         );
         numbers.extend(schedule.temperatures.iter().map(|&tau| ("a temperature", tau, Rule::Positive)));
         range::check(&numbers)?;
+        self.alpha.check()?;
+        if self.alpha.one().is_none() && schedule.warm_up_epochs == 0 {
+            return Err(Error::Config(
+                "warm_up_epochs is 0, but a range of α needs a warm-up: what it is worth to know nothing and everything is \
+                 found there"
+                    .into(),
+            ));
+        }
         self.full_stage().check()
     }
 }
@@ -422,7 +453,7 @@ mod tests {
     #[test]
     fn settings_of_earlier_versions_are_read() {
         let config = Config {
-            alpha: 0.3,
+            alpha: Alpha::One(0.3),
             horizon: Some(4),
             batch: 24,
             seed: 9,
@@ -444,6 +475,7 @@ mod tests {
                 tail: 0.95,
             },
             gradient: Gradient {
+                balance: BALANCE,
                 tau_hard: 1.5,
                 exact_stop: false,
                 reinforce_from: 0.55,

@@ -1,6 +1,6 @@
 //! NM-PPG in the list of methods.
 
-use super::{Config, Trainer, kernels};
+use super::{Alpha, Config, Trainer, kernels};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::methods::{Entry, Tradeoff};
@@ -48,7 +48,7 @@ const AVERAGED: f64 = 0.1;
 
 impl Config {
     /// The default settings for a table: small ones get dropout and fewer steps an epoch.
-    pub fn for_table(data: &Dataset, alpha: f64) -> Self {
+    pub fn for_table(data: &Dataset, alpha: impl Into<Alpha>) -> Self {
         let rows = data.sizes()[0];
         let mut config = Self::new(alpha);
         let passes = MOST_PASSES * (rows / config.batch.min(rows).max(1)).max(1);

@@ -4,8 +4,8 @@ use super::kernels::{Objective, Select, Submask, hyper, scalars};
 use super::plan::{Layout, TrainingStep};
 use crate::engine::kernels::Greedy;
 use crate::engine::plan::{PlanBuilder, Section};
-use crate::nn::{Rows, pitch, word};
-use crate::train::{Micro, Noise};
+use crate::nn::{Dense, Rows, pitch, word};
+use crate::train::{ChunkRows, Micro, Noise};
 
 impl Layout {
     /// A training step: forward and backward of each micro-batch, then the update of both networks.
@@ -21,6 +21,7 @@ impl Layout {
             });
             let first = self.batches.each_micro_batch(b, name, |b, micro| {
                 self.batches.gather(b, micro);
+                self.batches.condition(b, micro, (self.scalars, scalars::LEN, scalars::FACTOR));
                 self.rollout(b, micro);
                 self.backward(b, micro);
                 self.learn_submasks(b, micro);
@@ -43,6 +44,7 @@ impl Layout {
             self.predictor.transpose(b, 1..3);
             self.batches.each_micro_batch(b, name, |b, micro| {
                 self.batches.gather(b, micro);
+                self.batches.condition(b, micro, (self.scalars, scalars::LEN, scalars::FACTOR));
                 self.batches.draw_masks(b, micro, self.masks, self.dense().mask_stride, all);
                 self.draw_dropout(b, micro, 1);
                 self.predict_masks(b, micro, false);
@@ -76,7 +78,7 @@ impl Layout {
 
     /// The predictor and its losses on the masks in the tape's first rows.
     fn predict_masks(&self, b: &mut PlanBuilder, micro: Micro, weighted: bool) {
-        self.batches.inputs().expand(b, micro.rows, 0, false, self.dense());
+        self.predictor_inputs().expand(b, micro.rows, 0, false, self.dense());
         let rows = Rows { first: 0, count: micro.rows };
         let input = Some(self.dense().at(0));
         self.predictor.forward(b, 0, rows, input, &self.predictor_tape, self.multipliers());
@@ -116,26 +118,39 @@ impl Layout {
             self.batches.draw_gumbel(b, micro, shape.steps, features + 1, self.gumbel);
             self.draw_dropout(b, micro, shape.steps + 1);
         }
-        let masked = self.masked(rows);
+        let [for_policy, for_predictor] =
+            [self.policy_inputs(), self.predictor_inputs()].map(|inputs| self.masked(inputs, rows));
         for t in 0..shape.steps {
             if shape.soft {
-                self.batches.inputs().expand(b, rows, t, t == 0, self.dense());
+                let dense = Dense { input: self.policy_input, ..self.dense() };
+                self.policy_inputs().expand(b, rows, t, t == 0, dense);
                 let at = Rows { first: t * rows, count: rows };
-                let input = Some(self.dense().at(t * rows));
+                let input = Some(dense.at(t * rows));
                 self.policy.forward(b, 0, at, input, &self.policy_tape, None);
             } else {
-                masked.forward_all(b, &self.policy, &self.policy_tape, t..t + 1, None, true);
+                for_policy.forward_all(b, &self.policy, &self.policy_tape, t..t + 1, None, true);
             }
             self.select(b, rows, t);
         }
         let all = (shape.steps + 1) * rows;
         if shape.soft {
-            self.batches.inputs().expand(b, rows, shape.steps, false, self.dense());
+            // What the policy has read is the predictor's as well, but for the condition.
+            let first = if self.policy_input == self.input { shape.steps } else { 0 };
+            for t in first..=shape.steps {
+                self.predictor_inputs().expand(b, rows, t, t == 0, self.dense());
+            }
             let (at, input) = (Rows { first: 0, count: all }, Some(self.dense().at(0)));
             self.predictor.forward(b, 0, at, input, &self.predictor_tape, self.multipliers());
         } else {
             let steps = 0..shape.steps + 1;
-            masked.forward_all(b, &self.predictor, &self.predictor_tape, steps, self.multipliers(), true);
+            for_predictor.forward_all(
+                b,
+                &self.predictor,
+                &self.predictor_tape,
+                steps,
+                self.multipliers(),
+                true,
+            );
         }
         self.predictor_loss(b, [rows, all], true);
         self.count(b, rows, shape.steps, shape.marks);
@@ -168,29 +183,42 @@ impl Layout {
     }
 
     /// The predictor on a chunk of which everything is seen.
-    pub(super) fn chunk_of_everything(&self, b: &mut PlanBuilder, first: usize) {
+    pub(super) fn chunk_of_everything(&self, b: &mut PlanBuilder, at: ChunkRows, slot: usize) {
         let (dense, rows) = (self.chunk.dense, self.batches.sizes.evaluation_rows);
-        let micro = Micro { first, rows, accumulate: false };
+        let micro = Micro { first: at.first, rows, accumulate: false };
         self.batches.draw_masks(b, micro, dense.masks, dense.mask_stride, true);
-        self.batches.inputs().expand(b, rows, 0, false, dense);
-        let (at, input) = (Rows { first: 0, count: rows }, Some(dense.at(0)));
-        self.predictor.averaged().forward(b, 0, at, input, &self.chunk.predictor, None);
-        self.tally_chunk(b, 0);
+        self.chunk_under_masks(b, at, false, slot);
+    }
+
+    /// The predictor on a chunk of which nothing is seen, then of which everything is: what there is to gain.
+    pub(super) fn survey_chunk(&self, b: &mut PlanBuilder, at: ChunkRows) {
+        self.chunk_under_masks(b, at, true, 0);
+        self.chunk_of_everything(b, at, 1);
+    }
+
+    fn chunk_under_masks(&self, b: &mut PlanBuilder, at: ChunkRows, nothing_seen: bool, slot: usize) {
+        let (dense, rows) = (self.chunk.dense, self.batches.sizes.evaluation_rows);
+        self.predictor_inputs().expand(b, rows, 0, nothing_seen, dense);
+        let (all, input) = (Rows { first: 0, count: rows }, Some(dense.at(0)));
+        self.predictor.averaged().forward(b, 0, all, input, &self.chunk.predictor, None);
+        self.tally_chunk(b, at, 0, slot);
     }
 
     /// The losses of a chunk, and what comes of it.
-    fn tally_chunk(&self, b: &mut PlanBuilder, steps: usize) {
+    fn tally_chunk(&self, b: &mut PlanBuilder, at: ChunkRows, steps: usize, slot: usize) {
         let (chunk, rows) = (&self.batches.chunk, self.batches.sizes.evaluation_rows);
         self.batches.loss(b, [rows; 2], None, [self.chunk.predictor.logits(), chunk.y, chunk.losses]);
-        self.batches.tally(b, steps);
+        self.batches.tally(b, at, steps, slot);
     }
 
     /// The greedy policy on a chunk, then the predictor on what was acquired.
-    pub(super) fn greedy_chunk(&self, b: &mut PlanBuilder) {
-        let (s, chunk, masked) = (&self.batches.sizes, &self.batches.chunk, self.batches.masked_chunk());
+    pub(super) fn greedy_chunk(&self, b: &mut PlanBuilder, at: ChunkRows) {
+        let (s, chunk) = (&self.batches.sizes, &self.batches.chunk);
+        let masked =
+            [self.policy_inputs(), self.predictor_inputs()].map(|inputs| self.batches.masked_chunk(inputs));
         let (policy, predictor) = (self.policy.averaged(), self.predictor.averaged());
         for t in 0..s.horizon {
-            masked.forward_all(b, &policy, &self.chunk.policy, t..t + 1, None, false);
+            masked[0].forward_all(b, &policy, &self.chunk.policy, t..t + 1, None, false);
             b.call(
                 Greedy {
                     rows: word(s.evaluation_rows),
@@ -202,7 +230,7 @@ impl Layout {
                 &[self.chunk.policy.logits(), chunk.acquired_at, chunk.path],
             );
         }
-        masked.forward_all(b, &predictor, &self.chunk.predictor, 0..s.horizon + 1, None, false);
-        self.tally_chunk(b, s.horizon);
+        masked[1].forward_all(b, &predictor, &self.chunk.predictor, 0..s.horizon + 1, None, false);
+        self.tally_chunk(b, at, s.horizon, 0);
     }
 }

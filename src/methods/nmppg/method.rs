@@ -1,25 +1,29 @@
 //! NM-PPG as the trainer sees it: its settings as words, its schedule, its result.
 
+use super::alpha::{Alpha, Survey, narrowed};
 use super::config::Config;
 use super::kernels::hyper;
 use super::plan::NmPpg;
 use super::schedule::Position;
 use super::stage::Stage;
 use crate::data::Normalization;
-use crate::engine::kernels::words::{METRICS, general};
+use crate::engine::kernels::words::{METRICS, general, settings};
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::error::{Error, Result};
 use crate::nn::{Network, Weights};
-use crate::policy::Model;
 use crate::policy::history::{Epoch, Phase};
+use crate::policy::{Model, Tradeoffs, tradeoff};
 use crate::problem::Problem;
-use crate::train::{Batches, Demand, EpochPlan, Method, Outcome, Settings, Then};
+use crate::train::{Batches, Demand, EpochPlan, Method, Outcome, Settings, Then, Validation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Which random stream the initial weights of the two networks are drawn from.
 const POLICY_STREAM: u32 = 0;
 const PREDICTOR_STREAM: u32 = 1;
+
+/// A range that was found is narrowed to what makes a difference after each of so many stages.
+const NARROWING: usize = 2;
 
 /// Where the staged procedure is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,6 +38,10 @@ pub struct State {
     pub since_best: usize,
     /// Acquisitions of the next epoch's rollouts.
     pub horizon: usize,
+    /// With a range of α: what there is to gain, known after the warm-up.
+    pub survey: Option<Survey>,
+    /// With a range of α: those that the policy is trained for.
+    pub tradeoffs: Option<Tradeoffs>,
 }
 
 impl Settings for Config {
@@ -48,9 +56,6 @@ impl Settings for Config {
     }
     fn memory_budget(&self) -> u64 {
         self.memory_budget
-    }
-    fn alpha(&self) -> f64 {
-        self.alpha
     }
     fn epoch_steps(&self, pass: usize) -> usize {
         self.whole_passes(pass)
@@ -104,6 +109,8 @@ impl Method for NmPpg {
             together: config.most_rollouts(),
             whole: false,
             input_noise: config.input_noise_for(pass) > 0.0,
+            conditions: if config.alpha.one().is_some() { 0 } else { tradeoff::COLUMNS },
+            passes: config.passes(),
         }
     }
 
@@ -138,7 +145,7 @@ impl Method for NmPpg {
 
     fn first_stage(config: &Config) -> Stage {
         Stage {
-            alpha: config.alpha,
+            alpha: config.alpha.one().unwrap_or(1.0),
             policy_rate: config.schedule.policy_rate,
             predictor_rate: config.schedule.predictor_rate,
             ..Stage::default()
@@ -163,6 +170,14 @@ impl Method for NmPpg {
 
     fn settings(config: &Config, stage: &Stage) -> Vec<f64> {
         let mut values = general(hyper::LEN, stage.ema, stage.input_noise);
+        if let Some(Tradeoffs { scale, trained }) = stage.tradeoffs {
+            let [from, to] = [trained.from(), trained.to()].map(|alpha| scale.place(alpha));
+            values[settings::CONDITION_FROM] = from;
+            values[settings::CONDITION_TO] = to;
+            values[settings::CONDITION_UNIT] = 0.5 * (from + to);
+            values[settings::CONDITION_SPAN] = scale.span();
+            values[settings::CONDITION_BALANCE] = config.gradient.balance;
+        }
         values[hyper::ALPHA] = stage.alpha;
         values[hyper::TAU_HARD] = config.gradient.tau_hard;
         values[hyper::TAU_SOFT] = stage.tau_soft;
@@ -198,12 +213,16 @@ impl Method for NmPpg {
         self.sections.evaluate
     }
 
-    fn validate(&self) -> Section {
-        self.sections.validate
+    fn alphas(config: &Config, stage: &Stage) -> Vec<f64> {
+        match stage.tradeoffs {
+            Some(tradeoffs) => tradeoffs.trained.grid(config.passes()),
+            // The configuration's: that of the stage may still be on its way there.
+            None => vec![config.alpha.one().unwrap_or(stage.alpha); config.passes()],
+        }
     }
 
-    fn begin(&self, _: &Config) -> State {
-        State { horizon: self.layout.shape.steps, ..State::default() }
+    fn begin(&self, config: &Config) -> State {
+        State { horizon: self.layout.shape.steps, tradeoffs: config.alpha.given(), ..State::default() }
     }
 
     fn next(
@@ -216,21 +235,57 @@ impl Method for NmPpg {
         if state.warm_up_done < config.schedule.warm_up_epochs {
             let stage = config.warm_up_stage(state.warm_up_done, pass);
             let step = self.sections.warm_up;
-            return Some(EpochPlan { phase: Phase::WarmUp, stage, step });
+            let validate = match config.alpha.one() {
+                Some(alpha) => Validation { section: self.sections.validate, passes: 1, alphas: vec![alpha] },
+                None => Validation { section: self.sections.survey, passes: 1, alphas: vec![0.0; 2] },
+            };
+            return Some(EpochPlan { phase: Phase::WarmUp, stage, step, validate });
         }
         if state.stage == config.schedule.temperatures.len() {
             return None;
         }
         let at = Position { stage: state.stage, epoch: state.stage_epoch };
-        let stage = config.stage(problem, at, pass);
+        let stage = config.stage(problem, at, state.tradeoffs, pass);
         let step = self.step(config, state, &stage);
-        Some(EpochPlan { phase: Phase::Stage(state.stage), stage, step })
+        let alphas = Self::alphas(config, &stage);
+        let validate = Validation { section: self.sections.validate, passes: alphas.len(), alphas };
+        Some(EpochPlan { phase: Phase::Stage(state.stage), stage, step, validate })
     }
 
-    fn follow(&self, config: &Config, state: &mut State, outcome: &Outcome) -> Then {
+    fn judge(&self, state: &State, outcome: &Outcome) -> Option<f64> {
+        let Phase::Stage(_) = outcome.phase else { return None };
+        let (Some(survey), Some(tradeoffs)) = (state.survey, state.tradeoffs) else {
+            return Some(outcome.validation.objective);
+        };
+        // Each α relative to what one pays there without a policy, so that no part of the range decides alone.
+        let alphas = tradeoffs.trained.grid(outcome.evaluations.len());
+        let relative = outcome
+            .evaluations
+            .iter()
+            .zip(alphas)
+            .map(|(e, alpha)| e.objective / survey.without_policy(alpha));
+        Some(relative.sum::<f64>() / outcome.evaluations.len() as f64)
+    }
+
+    fn follow(
+        &self,
+        config: &Config,
+        problem: &Problem,
+        state: &mut State,
+        outcome: &Outcome,
+    ) -> Result<Then> {
         if outcome.phase == Phase::WarmUp {
             state.warm_up_done += 1;
-            return Then::default();
+            if let [nothing, everything] = outcome.evaluations
+                && state.warm_up_done == config.schedule.warm_up_epochs
+            {
+                let survey = Survey::new(problem, config.steps(problem), [nothing.loss, everything.loss]);
+                if config.alpha == Alpha::Auto {
+                    state.tradeoffs = Some(Tradeoffs::all(survey.range(problem)?));
+                }
+                state.survey = Some(survey);
+            }
+            return Ok(Then::default());
         }
         if config.schedule.tail > 0.0 {
             let still = [0, 1, 2].map(|mark| outcome.train[&*format!("still_asking.{mark}")]);
@@ -242,10 +297,16 @@ impl Method for NmPpg {
         let is_over =
             state.stage_epoch == config.schedule.stage_epochs || state.since_best >= config.schedule.patience;
         if is_over {
+            if let (Alpha::Auto, Some(tradeoffs)) = (config.alpha, &mut state.tradeoffs)
+                && state.stage < NARROWING
+            {
+                let costs: Vec<f64> = outcome.evaluations.iter().map(|e| e.cost).collect();
+                tradeoffs.trained = narrowed(tradeoffs.trained, &costs);
+            }
             state.stage += 1;
             (state.stage_epoch, state.since_best) = (0, 0);
         }
-        Then { restore: is_over, reset: false }
+        Ok(Then { restore: is_over, reset: false })
     }
 
     fn epochs_at_most(config: &Config) -> usize {
@@ -259,6 +320,7 @@ impl Method for NmPpg {
     fn model(
         &self,
         config: &Config,
+        state: &State,
         problem: &Problem,
         normalization: &Normalization,
         values: Vec<Vec<f64>>,
@@ -267,13 +329,9 @@ impl Method for NmPpg {
         let tensors = |network: &Network, values: Option<&Vec<f64>>| {
             values.map(|values| network.stack.unpack(values)).unwrap_or_default()
         };
-        super::model(
-            problem.clone(),
-            normalization.clone(),
-            config.clone(),
-            tensors(&self.layout.policy, values.first()),
-            tensors(&self.layout.predictor, values.get(1)),
-            history,
-        )
+        let networks =
+            [tensors(&self.layout.policy, values.first()), tensors(&self.layout.predictor, values.get(1))];
+        let config = (config.clone(), state.tradeoffs);
+        super::policy::model_of(problem.clone(), normalization.clone(), config, networks, history)
     }
 }

@@ -4,7 +4,7 @@ use super::config::{Config, Rollout};
 use super::kernels::scalars;
 use crate::engine::kernels::words::losses;
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
-use crate::nn::{Dense, Masked, Network, Stack, Tape, Weights, pitch};
+use crate::nn::{Dense, Inputs, Masked, Network, Stack, Tape, Weights, pitch};
 use crate::train::Batches;
 
 /// Sizes of a training step.
@@ -62,6 +62,8 @@ pub(super) struct Layout {
     pub(super) gumbel: BufferId,
     pub(super) dropout: [BufferId; 2],
     pub(super) input: BufferId,
+    /// The policy's dense input under relaxed masks: the same, unless it also reads a condition.
+    pub(super) policy_input: BufferId,
     pub(super) mask_grad: BufferId,
     pub(super) loss_mask_grad: BufferId,
     pub(super) policy_tape: Tape,
@@ -83,6 +85,8 @@ pub(super) struct Sections {
     pub evaluate_all: [Section; 3],
     /// A chunk of the validation rows, counting what was asked.
     pub validate: Section,
+    /// A chunk of the validation rows with nothing and with everything seen.
+    pub survey: Section,
 }
 
 /// A training step and its parts.
@@ -124,14 +128,15 @@ impl Layout {
         let s = batches.sizes.clone();
         let rows = s.rows;
         let (policy_rows, predictor_rows) = (shape.steps * rows, (shape.steps + 1) * rows);
-        let inputs = batches.inputs().width();
-        let network = |b: &mut PlanBuilder, name, hidden: [usize; 2], outputs, slot| {
+        let [policy_width, predictor_width] =
+            [batches.conditioned_inputs(), batches.inputs()].map(|i| i.width());
+        let network = |b: &mut PlanBuilder, name, inputs, hidden: [usize; 2], outputs, slot| {
             let stack = Stack::new(0, &[inputs, hidden[0], hidden[1], outputs]);
             let weights = Weights::declare(b, name, stack.len, slot);
             Network::new(stack, weights, batches.none)
         };
-        let policy = network(b, "policy", config.networks.policy, s.features + 1, 0);
-        let predictor = network(b, "predictor", config.networks.predictor, s.classes, 1);
+        let policy = network(b, "policy", policy_width, config.networks.policy, s.features + 1, 0);
+        let predictor = network(b, "predictor", predictor_width, config.networks.predictor, s.classes, 1);
 
         let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Lane);
         let masks = reals("masks", predictor_rows * 2 * pitch(s.features));
@@ -142,7 +147,11 @@ impl Layout {
         let dropout = [0, 1].map(|layer| {
             reals(&format!("dropout.{layer}"), dropped * pitch(config.networks.predictor[layer]))
         });
-        let input = reals("input", if shape.soft { predictor_rows } else { rows } * pitch(inputs));
+        let input = reals("input", if shape.soft { predictor_rows } else { rows } * pitch(predictor_width));
+        let policy_input = match shape.soft && policy_width != predictor_width {
+            true => reals("policy.input", policy_rows * pitch(policy_width)),
+            false => input,
+        };
         let mask_grad = reals("mask_grad", rows * pitch(s.features));
         let loss_mask_grad = reals("loss_mask_grad", predictor_rows * pitch(s.features));
         let policy_tape = Tape::declare(b, "policy", &policy.stack, [rows, policy_rows, rows]);
@@ -163,6 +172,7 @@ impl Layout {
             gumbel,
             dropout,
             input,
+            policy_input,
             mask_grad,
             loss_mask_grad,
             policy_tape,
@@ -176,12 +186,13 @@ impl Layout {
         let steps = self.training_steps(b);
         let [warm_up, reference] =
             [("warm_up", false), ("reference", true)].map(|(name, all)| self.predictor_step(b, name, all));
-        let (evaluate, validate) = self.batches.evaluations(b, |b, _| self.greedy_chunk(b));
+        let (evaluate, validate) = self.batches.evaluations(b, |b, at| self.greedy_chunk(b, at));
         let evaluate_all = [0, 1, 2].map(|split| {
-            let everything = |b: &mut PlanBuilder, first| self.chunk_of_everything(b, first);
+            let everything = |b: &mut PlanBuilder, at| self.chunk_of_everything(b, at, 0);
             self.batches.evaluation(b, split, "evaluate_all", everything)
         });
-        Sections { steps, warm_up, reference, evaluate, evaluate_all, validate }
+        let survey = self.batches.evaluation(b, 1, "survey", |b, at| self.survey_chunk(b, at));
+        Sections { steps, warm_up, reference, evaluate, evaluate_all, validate, survey }
     }
 
     /// The training step of the full horizon first; and for each shorter horizon the same: the tapes are those of the
@@ -201,9 +212,19 @@ impl Layout {
         .collect()
     }
 
+    /// What the policy reads: the row, and the trade-off where there is more than one.
+    pub(super) fn policy_inputs(&self) -> Inputs {
+        self.batches.conditioned_inputs()
+    }
+
+    /// What the predictor reads: the row. Given what was seen, the label does not depend on the trade-off.
+    pub(super) fn predictor_inputs(&self) -> Inputs {
+        self.batches.inputs()
+    }
+
     /// The micro-batch's rows under hard masks.
-    pub(super) fn masked(&self, rows: usize) -> Masked {
-        let (inputs, x) = (self.batches.inputs(), self.batches.x);
+    pub(super) fn masked(&self, inputs: Inputs, rows: usize) -> Masked {
+        let x = self.batches.x;
         Masked { inputs, x, path: self.path, acquired_at: self.acquired_at, rows }
     }
 

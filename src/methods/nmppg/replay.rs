@@ -181,6 +181,7 @@ impl Reader {
         };
         let stage = Stage {
             alpha: self.number("alpha")?,
+            tradeoffs: None,
             tau_soft: self.number("tau_soft")?,
             lambda: self.number("lambda_ent")?,
             lure: self.option("lure", usual.lure)?,
@@ -377,7 +378,7 @@ impl Case {
             y: labels.into_iter().map(index).collect(),
         };
         let config = Config {
-            alpha: stage.alpha,
+            alpha: stage.alpha.into(),
             horizon: Some(steps),
             batch,
             rollout,

@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::stage::Stage;
+use crate::policy::Tradeoffs;
 use crate::problem::Problem;
 
 /// How far a run is: which stage, and which of its epochs.
@@ -33,7 +34,7 @@ impl Config {
         let schedule = &self.schedule;
         let progress = epoch as f64 / schedule.warm_up_epochs.max(1) as f64;
         Stage {
-            alpha: self.alpha,
+            alpha: self.alpha.one().unwrap_or(1.0),
             predictor_rate: schedule.predictor_rate
                 * if schedule.decay { cosine(progress, 0.1) } else { 1.0 },
             ema: schedule.ema,
@@ -43,18 +44,26 @@ impl Config {
     }
 
     /// The settings of a training epoch. A pass over the data has `pass` steps.
-    pub(super) fn stage(&self, problem: &Problem, at: Position, pass: usize) -> Stage {
+    pub(super) fn stage(
+        &self,
+        problem: &Problem,
+        at: Position,
+        tradeoffs: Option<Tradeoffs>,
+        pass: usize,
+    ) -> Stage {
         let Self { schedule, gradient, exploration, predictor, .. } = self;
         let total = (schedule.temperatures.len() * schedule.stage_epochs).max(1) as f64;
         let progress = (at.stage * schedule.stage_epochs + at.epoch) as f64 / total;
         let tau_soft = schedule.temperatures[at.stage];
         let rising = if schedule.alpha_ramp > 0.0 { (progress / schedule.alpha_ramp).min(1.0) } else { 1.0 };
-        let alpha = self.alpha * (schedule.alpha_start + (1.0 - schedule.alpha_start) * rising);
+        let full = tradeoffs.map_or(self.alpha.one().unwrap_or(1.0), |known| known.trained.middle());
+        let alpha = full * (schedule.alpha_start + (1.0 - schedule.alpha_start) * rising);
         // What makes the policy try things has to be gone before the end: it blurs close decisions.
         let fading = if schedule.decay { (1.0 - progress / exploration.bonus_end).max(0.0) } else { 1.0 };
         let rate = if schedule.decay { cosine(progress, 0.05) } else { 1.0 };
         Stage {
             alpha,
+            tradeoffs,
             tau_soft,
             lambda: match exploration.lambda {
                 Some(lambda) => lambda,

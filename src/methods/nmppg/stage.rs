@@ -2,14 +2,17 @@
 
 use crate::error::{Error, Result};
 use crate::methods::range::{self, Rule};
+use crate::policy::Tradeoffs;
 use serde::{Deserialize, Serialize};
 
 /// What changes from stage to stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)] // and no defaults: a checkpoint that lacks a setting would go on with another one
 pub struct Stage {
-    /// What one unit of cost is worth in nats of loss, α.
+    /// What one unit of cost is worth in nats of loss, α; of a range, its middle.
     pub alpha: f64,
+    /// The range that instances get an α of; `None`: all have the same.
+    pub tradeoffs: Option<Tradeoffs>,
     /// Gumbel-softmax temperature, τs: that of the relaxation.
     pub tau_soft: f64,
     /// Weight of the entropy bonus, λ.
@@ -46,6 +49,7 @@ impl Default for Stage {
     fn default() -> Self {
         Self {
             alpha: 0.02,
+            tradeoffs: None,
             tau_soft: 0.5,
             lambda: 0.0,
             policy_rate: 1e-3,

@@ -85,7 +85,8 @@ impl Stepper<NmPpg> {
     /// # Errors
     /// The split is empty, or the device was lost.
     pub fn evaluate_all_blocking(&mut self, part: Part) -> Result<Evaluation> {
-        self.evaluate_section_blocking(self.method.sections.evaluate_all, part)
+        let all = self.evaluate_section_blocking(self.method.sections.evaluate_all, part, 1)?;
+        Ok(Evaluation::mean(&all))
     }
 
     /// The answer and its loss for each instance of a split, everything seen at no cost.

@@ -73,6 +73,10 @@ words! {
         TOP,
         /// ln Σ exp(z/τh − top): with the two, ln p = z/τh − top − this.
         LOG_MASS,
+        /// What the instance's α, λ and guard are multiplied by; only in the rows of the first step.
+        FACTOR,
+        /// The instance's weight in the policy's gradient; only there as well.
+        BALANCE,
     }
 }
 

@@ -23,18 +23,22 @@ kernel! {
 fn objective<T: Real>(p: &Objective, mut args: Args<T>) {
     let (tape, losses, settings, metrics) = (args.reals(), args.reals(), args.reals(), args.reals_mut());
     let (rows, steps) = (p.rows as usize, p.steps as usize);
-    let (mut g, mut h, mut l) = (T::ZERO, T::ZERO, T::ZERO);
+    let (mut g, mut h, mut lifted, mut l) = (T::ZERO, T::ZERO, T::ZERO, T::ZERO);
     let marks = [p.mark0, p.mark1, p.mark2];
     let mut still = [T::ZERO; 3];
     for row in 0..rows {
         let mut total = T::ZERO;
+        let factor = tape[row * scalars::LEN + scalars::FACTOR];
+        let alpha = settings[hyper::ALPHA] * factor;
         for t in 0..steps {
             let tape_row = t * rows + row;
             let now = &tape[tape_row * scalars::LEN..][..scalars::LEN];
             let loss = losses[tape_row * losses::LEN + losses::LOSS];
-            let spent = settings[hyper::ALPHA] * now[scalars::GO] * now[scalars::PRICE];
+            let spent = alpha * now[scalars::GO] * now[scalars::PRICE];
             g += now[scalars::SURVIVAL] * (spent + now[scalars::HALT] * loss);
-            h += now[scalars::SURVIVAL] * now[scalars::ENTROPY];
+            let entropy = now[scalars::SURVIVAL] * now[scalars::ENTROPY];
+            h += entropy;
+            lifted += (factor - T::ONE) * entropy;
             total += loss;
         }
         let last = steps * rows + row;
@@ -46,7 +50,8 @@ fn objective<T: Real>(p: &Objective, mut args: Args<T>) {
             *still += tape[(mark as usize * rows + row) * scalars::LEN + scalars::SURVIVAL];
         }
     }
-    let sums = [g - settings[hyper::LAMBDA] * h, g, h, l, T::count(p.rows), still[0], still[1], still[2]];
+    let sums =
+        [g - settings[hyper::LAMBDA] * (h + lifted), g, h, l, T::count(p.rows), still[0], still[1], still[2]];
     for (metric, value) in metrics.iter_mut().zip(sums) {
         *metric += value;
     }

@@ -250,17 +250,21 @@ fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
     let (tape, losses, costs, settings) = (args.reals_mut(), args.reals(), args.reals(), args.reals());
     let path = args.words();
     let (zero, one) = (V::Real::ZERO, V::Real::ONE);
-    let (alpha, lambda) = (settings[hyper::ALPHA], settings[hyper::LAMBDA]);
     let (cool_hard, cool_soft) = (one / settings[hyper::TAU_HARD], one / settings[hyper::TAU_SOFT]);
     let (hazard, reinforce) = (settings[hyper::HAZARD], settings[hyper::REINFORCE]);
     let exact = settings[hyper::EXACT_STOP] > zero;
     let relaxed = if p.relaxed != 0 { (one - reinforce) * cool_soft } else { zero };
     let (rows, features) = (p.rows as usize, p.features as usize);
     let (pitch, mask_pitch) = (p.logit_pitch as usize, p.mask_pitch as usize);
-    let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::LOSS];
     let costs = &costs[..features];
     let splat = |value| V::splat(set, value);
     for row in 0..rows {
+        let own = &tape[row * scalars::LEN..][..scalars::LEN];
+        let (balance, factor) = (own[scalars::BALANCE], own[scalars::FACTOR]);
+        let (alpha, lambda) = (settings[hyper::ALPHA] * factor, settings[hyper::LAMBDA] * factor);
+        let guard = settings[hyper::GUARD] * factor;
+        let cool = cool_hard * balance;
+        let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::LOSS];
         let tape_row = p.step as usize * rows + row;
         let z = &mut logits[tape_row * pitch..][..=features];
         let mask = &masks[tape_row * 2 * mask_pitch..][..features];
@@ -301,7 +305,7 @@ fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
         let pull = pull.total();
         let log_p_stop = z[features] * cool_hard - top - log_mass;
         let stopping = log_p_stop.exp_down();
-        let push = settings[hyper::GUARD] * survival * (stopping - V::Real::of(0.5));
+        let push = guard * survival * (stopping - V::Real::of(0.5));
         let keep = one - hazard;
         let (turn, going) = if exact {
             (stopping * go * dq, go / keep)
@@ -322,11 +326,11 @@ fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
                 dz = dz + r * (splat(relaxed) * (dr - splat(pull)) - splat(along_chance));
             }
             let open = raw.above(splat(V::Real::BLOCKED * V::Real::of(0.1)));
-            (dz * splat(cool_hard)).flush().where_or(open, splat(zero)).store(&mut z[part]);
+            (dz * splat(cool)).flush().where_or(open, splat(zero)).store(&mut z[part]);
         }
-        z[chosen] = (z[chosen] + advantage * cool_hard).flush();
+        z[chosen] = (z[chosen] + advantage * cool).flush();
         let dz = bonus * stopping * (log_p_stop + entropy) + turn + push;
-        z[features] = (dz * cool_hard).flush();
+        z[features] = (dz * cool).flush();
         tape[tape_row * scalars::LEN + scalars::VALUE] =
             alpha * go * price + halt * loss - settings[hyper::LURE] * lambda * entropy + go * value_next;
     }

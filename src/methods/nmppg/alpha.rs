@@ -1,0 +1,221 @@
+//! What a unit of cost is worth in training: one number, or a range of them.
+
+use crate::error::{Error, Result};
+use crate::policy::{AlphaRange, Tradeoffs};
+use crate::problem::Problem;
+use serde::{Deserialize, Serialize};
+
+/// The trade-off of a run, α: what a unit of cost is worth in nats of loss.
+///
+/// In a file or on the command line: a number, a list of two, or `"auto"`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub enum Alpha {
+    /// One, for the whole run.
+    One(f64),
+    /// The smallest and the largest: one policy learns all between them, and is told which one counts.
+    Range([f64; 2]),
+    /// The range that makes a difference, found after the warm-up: from where everything that helps is worth its cost
+    /// to where nothing is.
+    Auto,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    One(f64),
+    Range([f64; 2]),
+    Named(Name),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Name {
+    Auto,
+}
+
+impl From<Written> for Alpha {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::One(alpha) => Alpha::One(alpha),
+            Written::Range(ends) => Alpha::Range(ends),
+            Written::Named(Name::Auto) => Alpha::Auto,
+        }
+    }
+}
+
+impl From<Alpha> for Written {
+    fn from(alpha: Alpha) -> Self {
+        match alpha {
+            Alpha::One(alpha) => Written::One(alpha),
+            Alpha::Range(ends) => Written::Range(ends),
+            Alpha::Auto => Written::Named(Name::Auto),
+        }
+    }
+}
+
+impl From<f64> for Alpha {
+    fn from(alpha: f64) -> Self {
+        Alpha::One(alpha)
+    }
+}
+
+impl From<[f64; 2]> for Alpha {
+    fn from(ends: [f64; 2]) -> Self {
+        Alpha::Range(ends)
+    }
+}
+
+impl std::fmt::Display for Alpha {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Alpha::One(alpha) => write!(f, "{alpha}"),
+            Alpha::Range([from, to]) => write!(f, "{from} to {to}"),
+            Alpha::Auto => f.write_str("a range to be found"),
+        }
+    }
+}
+
+impl Alpha {
+    /// The one there is.
+    pub fn one(&self) -> Option<f64> {
+        match self {
+            Alpha::One(alpha) => Some(*alpha),
+            _ => None,
+        }
+    }
+
+    /// Checks the value.
+    ///
+    /// # Errors
+    /// A number that is not finite or below zero, or a range that is none.
+    pub(super) fn check(&self) -> Result<()> {
+        match *self {
+            Alpha::One(alpha) if !(alpha.is_finite() && alpha >= 0.0) => {
+                Err(Error::Config(format!("alpha is {alpha}, but it must be a finite number, zero or more")))
+            }
+            Alpha::Range(ends) => AlphaRange::try_from(ends).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The trade-offs a run begins with; `None` for a single one, and for a range that is still to be found.
+    pub(super) fn given(&self) -> Option<Tradeoffs> {
+        match *self {
+            Alpha::Range(ends) => AlphaRange::try_from(ends).ok().map(Tradeoffs::all),
+            _ => None,
+        }
+    }
+}
+
+/// A policy that spends less than this share of the most it spends at any α asks next to nothing.
+const NEXT_TO_NOTHING: f64 = 0.01;
+/// A policy that spends at least this share of the most it spends at any α asks all that helps.
+const ALL_THAT_HELPS: f64 = 0.98;
+
+/// The part of a range that makes a difference, from what a policy spends at some α, from the smallest to the largest:
+/// it ends where next to nothing is asked, and begins where all that helps is. Never narrower than two of them.
+pub(super) fn narrowed(range: AlphaRange, costs: &[f64]) -> AlphaRange {
+    let alphas = range.grid(costs.len());
+    let most = costs.iter().copied().fold(0.0, f64::max);
+    if most == 0.0 {
+        return range;
+    }
+    let last = costs.iter().position(|&cost| cost < NEXT_TO_NOTHING * most).unwrap_or(costs.len() - 1).max(1);
+    let first = costs[..last].iter().rposition(|&cost| cost >= ALL_THAT_HELPS * most).unwrap_or(0);
+    AlphaRange::try_from([alphas[first], alphas[last]]).unwrap_or(range)
+}
+
+/// What the predictor's loss is on the validation rows after the warm-up, and what all it could be told costs: between
+/// these, every trade-off lies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Survey {
+    /// The loss with nothing but what is known from the start.
+    pub nothing: f64,
+    /// The loss with everything.
+    pub everything: f64,
+    /// What as many features as may be acquired cost, on average.
+    pub cost: f64,
+}
+
+/// The largest α, as a share of what the cheapest feature could be worth at most.
+const TOP: f64 = 1.0;
+/// The smallest α, as a share of what everything is worth a unit of its cost.
+const BOTTOM: f64 = 1.0 / 30.0;
+/// A predictor that gains less than this by everything has nothing to show: the range is then that of such a gain.
+const LEAST_GAIN: f64 = 1e-3;
+
+impl Survey {
+    /// From the two losses.
+    pub(super) fn new(problem: &Problem, horizon: usize, [nothing, everything]: [f64; 2]) -> Self {
+        let costs: Vec<f64> = problem.features().iter().map(|feature| feature.cost).collect();
+        let cost = costs.iter().sum::<f64>() * horizon as f64 / costs.len().max(1) as f64;
+        Self { nothing, everything, cost }
+    }
+
+    /// What one pays without a policy, at some α: the less of asking nothing and asking everything.
+    pub(super) fn without_policy(&self, alpha: f64) -> f64 {
+        self.nothing.min(self.everything + alpha * self.cost)
+    }
+
+    /// All α that can make a difference. With a gain D of everything over nothing, no feature is worth more than D, so
+    /// above D over the cheapest one's cost nothing is asked. Everything is worth D over its cost a unit on average; what
+    /// helps least is worth a small share of that.
+    pub(super) fn range(&self, problem: &Problem) -> Result<AlphaRange> {
+        let gain = (self.nothing - self.everything).max(LEAST_GAIN);
+        let costs = problem.features().iter().map(|feature| feature.cost).filter(|&cost| cost > 0.0);
+        let cheapest = costs.fold(f64::INFINITY, f64::min);
+        if !cheapest.is_finite() {
+            return Err(Error::Config(
+                "no feature costs anything, so there is no trade-off to learn: give the features costs, or train for \
+                 one α"
+                    .into(),
+            ));
+        }
+        AlphaRange::try_from([BOTTOM * gain / self.cost, TOP * gain / cheapest])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_narrowed_to_what_makes_a_difference() {
+        let range = AlphaRange::try_from([0.001, 1.0]).expect("a range");
+        let ends =
+            |costs: &[f64]| <[f64; 2]>::from(narrowed(range, costs)).map(|end| (end * 1e4).round() / 1e4);
+        assert_eq!(ends(&[8.0, 8.0, 5.0, 0.0]), [0.01, 1.0]);
+        assert_eq!(ends(&[8.0, 5.0, 0.0, 0.0]), [0.001, 0.1]);
+        assert_eq!(ends(&[8.0, 7.9, 0.05, 0.0]), [0.01, 0.1]);
+        assert_eq!(ends(&[8.0, 0.0, 0.0, 0.0]), [0.001, 0.01]);
+        assert_eq!(ends(&[8.0, 8.0, 8.0, 8.0]), [0.1, 1.0]);
+        assert_eq!(ends(&[0.0; 4]), [0.001, 1.0]);
+    }
+
+    #[test]
+    fn the_range_lies_between_what_everything_and_what_the_cheapest_could_be_worth() {
+        let problem = Problem::ungrouped(&[2.0, 0.5, 5.5, 0.0], 2).expect("valid");
+        let survey = Survey::new(&problem, 2, [0.7, 0.3]);
+        assert_eq!(survey.cost, 4.0);
+        let [from, to] = survey.range(&problem).expect("a range").into();
+        assert!((from - 0.1 / 30.0).abs() < 1e-12 && (to - 0.8).abs() < 1e-12, "{from} to {to}");
+        assert_eq!(survey.without_policy(1.0), 0.7);
+        assert!((survey.without_policy(0.05) - 0.5).abs() < 1e-12);
+        let free = Problem::ungrouped(&[0.0, 0.0], 2).expect("valid");
+        assert!(
+            survey.range(&free).expect_err("nothing costs").to_string().contains("no feature costs anything")
+        );
+    }
+
+    #[test]
+    fn it_is_written_as_a_number_a_list_or_a_word() {
+        for (alpha, text) in
+            [(Alpha::One(0.5), "0.5"), (Alpha::Range([0.1, 2.0]), "[0.1,2.0]"), (Alpha::Auto, "\"auto\"")]
+        {
+            assert_eq!(serde_json::to_string(&alpha).expect("written"), text);
+            assert_eq!(serde_json::from_str::<Alpha>(text).expect("read"), alpha);
+        }
+        assert!(serde_json::from_str::<Alpha>("\"always\"").is_err());
+    }
+}
