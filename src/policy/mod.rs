@@ -16,6 +16,7 @@ pub use file::Stored;
 pub(crate) use model::storable;
 pub use model::{Model, Trained};
 pub use networks::{Networks, Stop};
+pub(crate) use perceptron::Activations;
 pub use perceptron::Perceptron;
 pub use policy::{Case, Policy, Tensor};
 pub use session::{Answer, Event, Question, Session, Step, Values};

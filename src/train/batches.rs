@@ -559,7 +559,7 @@ impl Batches {
     }
 
     /// What was asked in the chunk evaluated last, added to the counts.
-    fn count_asked(&self, b: &mut PlanBuilder) {
+    pub fn count_asked(&self, b: &mut PlanBuilder) {
         let (s, chunk) = (&self.sizes, &self.chunk);
         for lane in 0..s.lanes {
             b.lane(Some(lane));

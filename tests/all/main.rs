@@ -18,6 +18,7 @@ mod commands;
 mod digests;
 mod embedding;
 mod errors;
+mod fixed;
 mod frames;
 mod full_disk;
 mod fuzz;

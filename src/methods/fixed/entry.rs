@@ -1,0 +1,27 @@
+//! A fixed list in the list of methods.
+
+use super::{Config, Trainer, kernels};
+use crate::error::{Error, Result};
+use crate::methods::{Entry, Tradeoff};
+use crate::train::Settings;
+use serde_json::Value;
+
+/// A fixed list.
+pub static ENTRY: Entry = Entry {
+    name: super::NAME,
+    about: "the same list of questions for everybody, the best for its cost first; one training for every threshold",
+    kernels: kernels::KERNELS,
+    tradeoff: Tradeoff::Threshold,
+    defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),
+    settle: |_, chosen| Ok(chosen),
+    widen: |settings, width| settings["hidden"] = serde_json::json!([width, width]),
+    renamed: &[],
+    check: |data, settings| read(settings)?.check(data.problem()),
+    start: |engine, data, settings| Ok(Box::new(Trainer::new(engine, data, read(&settings)?)?)),
+    load: super::policy::load,
+};
+
+fn read(settings: &Value) -> Result<Config> {
+    serde_json::from_value(settings.clone())
+        .map_err(|error| Error::Config(format!("settings of {}: {error}", super::NAME)))
+}
