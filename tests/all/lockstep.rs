@@ -182,12 +182,17 @@ fn every_call_agrees_on_every_shape() {
 #[test]
 fn every_call_agrees_with_other_kernels() {
     let Some(engine) = common::gpu() else { return };
+    every_call_agrees(&other_kind(&engine));
+}
+
+/// The same device, taken for one of the other kind.
+fn other_kind(engine: &Engine) -> Engine {
     let (device, queue) = engine.device().expect("a GPU engine");
     let other = match device.adapter_info().device_type {
         querent::wgpu::DeviceType::Cpu => Target::Gpu,
         _ => Target::Software,
     };
-    every_call_agrees(&Engine::on_as(device.clone(), queue.clone(), other));
+    Engine::on_as(device.clone(), queue.clone(), other)
 }
 
 fn every_call_agrees(engine: &Engine) {
@@ -253,12 +258,23 @@ fn every_call_agrees(engine: &Engine) {
 #[test]
 fn every_method_agrees_call_by_call() {
     let Some(engine) = common::gpu() else { return };
+    every_method_agrees(&engine);
+}
+
+/// The same with the kernels that are made for the other kind of device.
+#[test]
+fn every_method_agrees_with_other_kernels() {
+    let Some(engine) = common::gpu() else { return };
+    every_method_agrees(&other_kind(&engine));
+}
+
+fn every_method_agrees(engine: &Engine) {
     for entry in querent::methods::METHODS {
         let mut seen = std::collections::BTreeSet::new();
         for data in [rig::toy(5, 9), rig::toy_of_bytes(4, 7)] {
             let settings = (entry.defaults)(&data);
             let mut training =
-                (entry.start)(&engine, &data, settings).unwrap_or_else(|error| panic!("{error}"));
+                (entry.start)(engine, &data, settings).unwrap_or_else(|error| panic!("{error}"));
             if training.program().is_none() {
                 continue;
             }
