@@ -1,7 +1,8 @@
 //! The layers of docs/architecture.md: a module uses only those below it, so there is no cycle. What counts is what a
-//! file names, `crate::…` in its code and not in its comments.
+//! file names, `crate::…` in its code and not in its comments: one by one, in groups (`use crate::{…}`), or by what the
+//! front page re-exports (`crate::Model` is of `policy`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// From the lowest to the highest; those of one line do not use each other.
@@ -13,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["nn"],
     &["policy"],
     &["train"],
-    &["methods", "nmppg"],
+    &["methods"],
     &["digest"],
     &["run"],
     &["report"],
@@ -34,19 +35,58 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The modules of the crate that a text names. `Error`, `Result` and the like are re-exports of the lowest layer.
+/// A text's code: without its comments and its tests.
+fn code(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.take_while(|line| !line.contains("#[cfg(test)]")).collect::<Vec<_>>().join("\n")
+}
+
+fn word(text: &str) -> String {
+    text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+/// What a path leads to in its first step: one name, or those of a group.
+fn first_names(path: &str) -> Vec<String> {
+    let Some(group) = path.trim_start().strip_prefix('{') else { return vec![word(path)] };
+    let (mut depth, mut begins, mut names) = (0, true, Vec::new());
+    for (at, c) in group.char_indices() {
+        match c {
+            '}' if depth == 0 => break,
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => begins = true,
+            c if begins && !c.is_whitespace() => {
+                names.push(word(&group[at..]));
+                begins = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// What the front page re-exports, by name, and the module that each is of.
+fn reexports(front: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for path in code(front).split("pub use ").skip(1) {
+        let path = path.split(';').next().unwrap_or_default();
+        let Some((module, _)) = path.split_once("::") else { continue };
+        let last =
+            path.split_once('{').map_or(path.rsplit("::").next(), |(before, _)| path.get(before.len()..));
+        let names = first_names(last.unwrap_or_default());
+        found.extend(names.into_iter().map(|name| (name, module.trim().to_string())));
+    }
+    found
+}
+
+/// The modules of the crate that a text names.
 fn named(text: &str) -> BTreeSet<String> {
-    let code: String = text
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default())
-        .take_while(|line| !line.contains("#[cfg(test)]"))
-        .collect::<Vec<_>>()
-        .join("\n");
-    let words = code.split("crate::").skip(1);
-    words
-        .map(|rest| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>())
-        .filter(|name| name.chars().next().is_some_and(char::is_lowercase))
-        .collect()
+    let reexports = reexports(include_str!("../../src/lib.rs"));
+    let code = code(text);
+    let names = code.split("crate::").skip(1).flat_map(first_names);
+    let names = names.map(|name| reexports.get(&name).cloned().unwrap_or(name));
+    // What the library takes from outside and hands on is of no layer.
+    names.filter(|name| !name.is_empty() && name != "wgpu").collect()
 }
 
 /// Where a module uses a higher one.
@@ -110,6 +150,10 @@ fn a_wrong_use_is_seen() {
         ["engine uses nn"]
     );
     assert!(violations("nn", "use crate::{engine::Engine}; fn f() { crate::engine::g() }").is_empty());
+    let group = "use crate::{\n    data::{Dataset, Part},\n    train::{Method, Trainer}, methods,\n};";
+    assert_eq!(violations("nn", group), ["nn uses methods", "nn uses train"]);
+    assert_eq!(violations("engine", "fn f() -> crate::Result<crate::Model> {}"), ["engine uses policy"]);
+    assert_eq!(violations("train", "use crate::{Engine, nmppg::Config};"), ["train uses methods"]);
     assert_eq!(violations("policy", "fn f() { crate::methods::find(\"x\") }"), ["policy uses methods"]);
     assert_eq!(
         violations("policy", "use crate::commands::x;"),
