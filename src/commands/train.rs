@@ -13,7 +13,7 @@ use querent::methods::{self, Entry, Tradeoff};
 use querent::nmppg::{self, Config};
 use querent::policy::evaluate;
 use querent::run::{Point, Run};
-use querent::{Engine, Error, files};
+use querent::{Engine, Error, Model, files};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -221,7 +221,11 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
                     && point.method == entry.name
                     && (entry.tradeoff == Tradeoff::Threshold || point.alpha == alpha)
             };
-            if record.points.iter().any(is_it) {
+            let finished: Vec<Point> = record.points.iter().filter(|point| is_it(point)).cloned().collect();
+            let is_complete = |thresholds: &Vec<f64>| {
+                finished.iter().map(|point| point.alpha).eq(thresholds.iter().copied())
+            };
+            if !finished.is_empty() && args.thresholds.as_ref().is_none_or(is_complete) {
                 say(talk, format_args!("{name}: finished before"));
                 continue;
             }
@@ -237,8 +241,20 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
                 (false, Tradeoff::Threshold) => format!("seed_{seed}/"),
             };
             let job = Job { entry, alpha, seed, folder: &folder, place };
-            let points = train_points(args, talk, &engine, &prepared, &job)?;
-            record.points.extend(points);
+            if let Some(before) = finished.first() {
+                // One training has all thresholds: the model is tested at those that are new.
+                say(talk, format_args!("{name}: trained before, tested at other thresholds"));
+                let model = Model::load(folder.join(&before.model))?;
+                let (seconds, epochs) = (before.seconds, before.epochs);
+                let trained = TrainedModel { model, file: before.model.clone(), seconds, epochs };
+                let points = test_points(args, talk, &engine, &prepared, &job, &trained, &finished)?;
+                let place = record.points.iter().position(is_it).unwrap_or(0);
+                record.points.retain(|point| !is_it(point));
+                record.points.splice(place..place, points);
+            } else {
+                let trained = train_model(args, talk, &engine, &prepared, &job)?;
+                record.points.extend(test_points(args, talk, &engine, &prepared, &job, &trained, &[])?);
+            }
             record.save(&folder)?;
         }
     }
@@ -322,14 +338,23 @@ struct Job<'a> {
     place: String,
 }
 
-/// Trains a model and tests it: at its α, or at each threshold.
-fn train_points(
+/// A model with what its training took.
+struct TrainedModel {
+    model: Model,
+    /// Its file, relative to the run's folder.
+    file: String,
+    seconds: f64,
+    epochs: [usize; 2],
+}
+
+/// Trains a model, or goes on with it.
+fn train_model(
     args: &Args,
     talk: Talk,
     engine: &Engine,
     prepared: &Prepared,
     job: &Job,
-) -> Result<Vec<Point>, Failure> {
+) -> Result<TrainedModel, Failure> {
     let data = &prepared.data;
     let &Job { entry, alpha, seed, folder, ref place } = job;
     let here = folder.join(place);
@@ -344,8 +369,24 @@ fn train_points(
     let model = trainer.finish_blocking()?.with_encoding(prepared.encoding.clone())?;
     let file = format!("{place}model.safetensors");
     model.save(folder.join(&file))?;
-    let tradeoffs = match entry.tradeoff {
-        Tradeoff::Alpha => vec![alpha],
+    let seconds = trainer.history().last().map_or(0.0, |epoch| epoch.seconds);
+    let epochs = [trainer.history().len(), trainer.epochs_at_most()];
+    Ok(TrainedModel { model, file, seconds, epochs })
+}
+
+/// Tests a model: at its α, or at each threshold. What was tested before is not tested again.
+fn test_points(
+    args: &Args,
+    talk: Talk,
+    engine: &Engine,
+    prepared: &Prepared,
+    job: &Job,
+    trained: &TrainedModel,
+    before: &[Point],
+) -> Result<Vec<Point>, Failure> {
+    let data = &prepared.data;
+    let tradeoffs = match job.entry.tradeoff {
+        Tradeoff::Alpha => vec![job.alpha],
         Tradeoff::Threshold => args.thresholds.clone().unwrap_or_else(|| {
             let most = (data.problem().classes().len() as f64).ln();
             THRESHOLDS.map(|share| (share * most * 1e3).round() / 1e3).to_vec()
@@ -353,9 +394,13 @@ fn train_points(
     };
     let mut points = Vec::new();
     for tradeoff in tradeoffs {
-        let model = match entry.tradeoff {
-            Tradeoff::Alpha => model.clone(),
-            Tradeoff::Threshold => model.clone().with_tradeoff(tradeoff)?,
+        if let Some(point) = before.iter().find(|point| point.alpha == tradeoff) {
+            points.push(point.clone());
+            continue;
+        }
+        let model = match job.entry.tradeoff {
+            Tradeoff::Alpha => trained.model.clone(),
+            Tradeoff::Threshold => trained.model.clone().with_tradeoff(tradeoff)?,
         };
         let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
         let outcomes = evaluate::outcomes(&model, data, part, f64::INFINITY)?;
@@ -367,12 +412,12 @@ fn train_points(
             Vec::new()
         };
         points.push(Point {
-            method: entry.name.into(),
+            method: job.entry.name.into(),
             alpha: tradeoff,
-            seed,
-            model: file.clone(),
-            seconds: trainer.history().last().map_or(0.0, |epoch| epoch.seconds),
-            epochs: [trainer.history().len(), trainer.epochs_at_most()],
+            seed: job.seed,
+            model: trained.file.clone(),
+            seconds: trained.seconds,
+            epochs: trained.epochs,
             digest: Digest::of(data, Some(&prepared.encoding), part, &outcomes),
             test,
             subsets,

@@ -342,6 +342,16 @@ fn thresholds_make_a_curve() {
     let costs: Vec<f64> = record.points.iter().map(|point| point.test.cost).collect();
     assert_eq!((record.points.len(), record.points[0].symbol()), (3, "threshold"));
     assert!(costs[0] >= costs[1] && costs[1] >= costs[2] && costs[2] == 0.0, "{costs:?}");
+    // Other thresholds of a finished run take no training; those that were tested before stay as they are.
+    let other = ["problem.toml", "--method", "gdfs", "--thresholds", "2,0.5,0.2", "--out", "run"];
+    let done = querent(&dir.0, &[&["train"], &other[..], &["--resume"], QUICK].concat(), "");
+    assert!(done.code == Some(0) && done.err.contains("tested at other thresholds"), "{}", done.err);
+    let tested = querent::run::Run::load(&dir.0.join("run")).expect("a run").points;
+    assert_eq!(tested.iter().map(|point| point.alpha).collect::<Vec<_>>(), [2.0, 0.5, 0.2]);
+    assert!(tested[0] == record.points[2] && tested[1] == record.points[1], "tested before");
+    assert!(tested[2].test.cost >= tested[1].test.cost && tested[2].epochs == tested[1].epochs);
+    let again = querent(&dir.0, &[&["train"], &other[..], &["--resume"], QUICK].concat(), "");
+    assert!(again.code == Some(0) && again.err.contains("finished before"), "{}", again.err);
     let model = "run/model.safetensors";
     let nothing = querent(&dir.0, &["eval", model, "--threshold", "2", "--json"], "");
     assert!(nothing.out.contains("\"acquisitions\": 0.0"), "{}{}", nothing.out, nothing.err);
