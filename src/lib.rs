@@ -2,11 +2,12 @@
 //!
 //! Features cost something: a lab test, a sensor, a question. From a fully observed table Querent
 //! trains a policy that acquires them one at a time and a predictor that answers from what was seen.
-//! The default method is [NM-PPG](methods::nmppg), another one [GDFS](methods::gdfs); the compute is WGSL
+//! The default method is [NM-PPG](methods::nmppg), another one [GDFS](methods::gdfs), and
+//! [a fixed list](methods::fixed) is what both have to beat; the compute is WGSL
 //! through wgpu, with a native engine where there is no adapter.
 //!
 //! ```
-//! use querent::{Engine, Step, data::synthetic, nmppg::{Config, Trainer}};
+//! use querent::{Engine, Step, data::synthetic, methods::nmppg::{Config, Trainer}};
 //!
 //! # fn main() -> querent::Result<()> {
 //! let engine = Engine::cpu(); // or Engine::auto_blocking()?, Engine::gpu_blocking()?, Engine::on(device, queue)
@@ -33,9 +34,9 @@
 //!
 //! # Inside another wgpu application
 //!
-//! An application that has a device already lends it: [`Engine::on`]. [`nmppg::Trainer::encode`] records a
-//! slice of the training into the application's own encoder, [`nmppg::Trainer::try_progress`] looks how far
-//! it is and never waits, and [`nmppg::Trainer::buffers`] are there to be drawn. Only functions named
+//! An application that has a device already lends it: [`Engine::on`]. [`methods::nmppg::Trainer::encode`] records a
+//! slice of the training into the application's own encoder, [`methods::nmppg::Trainer::try_progress`] looks how far
+//! it is and never waits, and [`methods::nmppg::Trainer::buffers`] are there to be drawn. Only functions named
 //! `*_blocking` wait for a device or poll it; no callback of the device is set. This is a whole host,
 //! `examples/embed_min.rs`:
 //!
@@ -84,6 +85,8 @@ pub mod train;
 pub use data::encoding::Encoding;
 pub use engine::{Budget, Engine};
 pub use error::{Error, ErrorKind, Result};
+// Methods are in `methods`; this one was here before there were others, and keeps its old path too.
+#[doc(no_inline)]
 pub use methods::nmppg;
 pub use policy::{Answer, Event, Model, Question, Session, Step, Values};
 pub use problem::{Feature, Problem};
