@@ -1,13 +1,13 @@
 //! The fixed list as a method: what it chooses, what its trials compute, and that its runs go on after a checkpoint with
 //! equal bits.
 
-use crate::common::{TempDir, engines, weights};
+use crate::common::{TempDir, engines, gpu, weights};
 use querent::data::{Dataset, Part, Split};
 use querent::methods::fixed::{Config, Trainer};
 use querent::policy::evaluate::{self, Rules};
 use querent::policy::history::Phase;
 use querent::random::{Source, unit};
-use querent::{Engine, Feature, Model, Problem, Step};
+use querent::{Budget, Engine, Feature, Model, Problem, Step, wgpu};
 
 /// Six features in seven columns, and one more column that is known from the start: the sum of a, b and the second
 /// column of `pair` makes the label; `dear` is a again, but costs more. The classes have weights.
@@ -181,6 +181,38 @@ fn a_run_goes_on_with_equal_bits() {
             assert_eq!(second.epochs_behind(), second.epochs_at_most());
         }
     }
+}
+
+/// In a host's frames, and stopped in the middle of an epoch, the list and the weights are the same bits.
+#[test]
+fn frames_give_the_same_list() {
+    let Some(engine) = gpu() else { return };
+    let (device, queue) = engine.device().expect("a GPU engine");
+    let folder = TempDir::new("fixed-frames");
+    let data = data([400, 150, 10]);
+    let settings = Config { epoch_steps: 16, ..config() };
+    let (_, expected) = run(&engine, &data, settings.clone());
+    let frame = |trainer: &mut Trainer| {
+        let mut encoder = device.create_command_encoder(&Default::default());
+        trainer.encode(&mut encoder, Budget::Dispatches(41)).expect("records");
+        queue.submit([encoder.finish()]);
+        device.poll(wgpu::PollType::wait_indefinitely()).expect("polls");
+        trainer.try_progress().expect("goes on").finished
+    };
+    let mut trainer = Trainer::new(&engine, &data, settings.clone()).expect("starts");
+    let mut frames = 0;
+    while !frame(&mut trainer) {
+        frames += 1;
+        if frames % 17 == 5 {
+            let file = folder.0.join("middle.safetensors");
+            trainer.save_blocking(&file).expect("saves");
+            trainer = Trainer::new(&engine, &data, settings.clone()).expect("starts");
+            trainer.resume(&file).expect("resumes");
+        }
+    }
+    assert!(frames > 40, "{frames} frames are too few to be stopped in");
+    let model = trainer.try_model().expect("no error").expect("a model");
+    assert_eq!(weights(&model), weights(&expected));
 }
 
 /// A run that ends before its list is complete has a model that asks what there is.
