@@ -56,6 +56,9 @@ pub struct Point {
     pub method: String,
     /// What trades loss for cost: what a unit of cost is worth, or the threshold of the stop rule.
     pub alpha: f64,
+    /// The range of α its model was trained for, if it was: other points may be of the same model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
     /// Its seed.
     pub seed: u64,
     /// Its model's file, relative to the run's folder.

@@ -2,21 +2,10 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use querent::nmppg::Trainer;
-use querent::policy::history::{Epoch, Phase};
 use querent::{Engine, Result};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Instant;
-
-fn phase(epoch: &Epoch) -> String {
-    match epoch.phase {
-        Phase::WarmUp => "warm-up".into(),
-        phase => match epoch.settings.get("tau_soft") {
-            Some(tau) => format!("{phase}, τs {tau}"),
-            None => phase.to_string(),
-        },
-    }
-}
 
 /// Trains to the end, with a checkpoint after each epoch if there is a place for it.
 pub fn train(engine: &Engine, trainer: &mut Trainer, checkpoint: Option<&Path>) -> Result<()> {
@@ -37,12 +26,8 @@ pub fn train(engine: &Engine, trainer: &mut Trainer, checkpoint: Option<&Path>) 
         let before = Instant::now();
         let Some(epoch) = trainer.epoch_blocking()? else { break };
         let rate = instances / before.elapsed().as_secs_f64();
-        let best = trainer.best().map_or("-".into(), |best| format!("{best:.4}"));
-        let line = format!(
-            "{}: objective {:.4} (best {best}), {rate:.0} instances/s",
-            phase(&epoch),
-            epoch.validation.objective
-        );
+        let how = epoch.headline(trainer.best());
+        let line = format!("{}: {how}, {rate:.0} instances/s", epoch.title());
         if terminal {
             bar.set_position(trainer.epochs_behind() as u64);
             bar.set_message(line);

@@ -1,6 +1,6 @@
 //! One model for a range of α, looked at at several of them: the trade-off is chosen when asking, not when training.
 
-use super::{Flags, Task, progress};
+use super::{Flags, Task, history_csv, progress};
 use querent::data::Part;
 use querent::nmppg::{Alpha, Trainer, reference_blocking};
 use querent::policy::evaluate::{Rules, Summary, Traces, episodes};
@@ -11,6 +11,9 @@ use std::path::Path;
 
 /// Points of the range that are shown where none are asked for.
 const POINTS: usize = 6;
+
+/// Points of the curve that travels with the model.
+const CURVE: usize = 13;
 
 /// What the model does at one α.
 struct Point {
@@ -30,9 +33,10 @@ pub fn run(engine: &Engine, task: &Task, flags: &Flags, folder: &Path) -> Result
         files::clear_remains(&checkpoint);
     }
     progress::train(engine, &mut trainer, Some(&checkpoint))?;
-    let model = trainer.finish_blocking()?;
+    let model = trainer.finish_blocking()?.with_curve(&data, CURVE)?;
     let seconds = trainer.history().last().map_or(0.0, |epoch| epoch.seconds);
     model.save(folder.join("model.safetensors"))?;
+    files::write_atomically(&folder.join("history.csv"), history_csv(trainer.history()).as_bytes())?;
 
     let grid =
         model.alphas().map_or(Vec::new(), |range| range.grid(POINTS).into_iter().map(rounded).collect());
@@ -63,7 +67,9 @@ pub fn run(engine: &Engine, task: &Task, flags: &Flags, folder: &Path) -> Result
     }
     let shown = folder.display();
     println!("\nTraining took {seconds:.1} s.");
-    println!("In {shown}: model.safetensors, curve.svg/.png, dynamics.svg/.png, paths_ALPHA.svg/.png");
+    println!(
+        "In {shown}: model.safetensors, history.csv, curve.svg/.png, dynamics.svg/.png, paths_ALPHA.svg/.png"
+    );
     println!("Ask it yourself: cargo run --release --example ask -- {shown}/model.safetensors");
     Ok(())
 }

@@ -18,8 +18,7 @@
 // b is the mean Q of the instance's other rollouts (leave-one-out baseline). The share `reinforce` of the gradient of r
 // is this one, the rest the relaxed one; not `relaxed`, all of it, and `masks` and `mask_grad` are not read.
 
-// An instance has its own α, λ and guard, `factor` times those of the settings, and its gradient counts `balance` times
-// (condition.wgsl): dz is multiplied by that at the end, so that S and M stay those of J.
+// An instance has its own α, λ and guard, `factor` times those of the settings (condition.wgsl).
 
 // S' of a row: what surviving this step is worth.
 fn value_after(row: u32) -> f32 {
@@ -65,7 +64,6 @@ fn main(
     let tape_row = p.step * p.rows + row;
     let z_at = tape_row * p.logit_pitch;
     let factor = scalars[row * SCALARS + FACTOR];
-    let balance = scalars[row * SCALARS + BALANCE];
     let alpha = settings[ALPHA] * factor;
     let lambda = settings[LAMBDA] * factor;
     let tau_hard = settings[TAU_HARD];
@@ -132,7 +130,7 @@ fn main(
             }
             dz /= tau_hard;
         }
-        logits[z_at + i] = flush(dz * balance);
+        logits[z_at + i] = flush(dz);
     }
     if (lane == 0u) {
         scalars[at + VALUE] =

@@ -2,6 +2,7 @@
 
 mod json;
 
+use super::choice::{self, Choice};
 use super::{Failure, Talk, interrupt, say};
 use querent::data::encoding::{Field, Notice, short};
 use querent::{Model, Session};
@@ -17,9 +18,8 @@ pub struct Args {
     /// What may be spent: what no longer fits is not asked for.
     #[arg(long, value_name = "COST", default_value_t = f64::INFINITY)]
     budget: f64,
-    /// The threshold of the stop rule, for a method that has one.
-    #[arg(long, value_name = "T")]
-    threshold: Option<f64>,
+    #[command(flatten)]
+    choice: Choice,
     /// An answer in advance, given when it is asked for; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "json")]
     answer: Vec<String>,
@@ -31,7 +31,9 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   querent ask runs/clinic/model.safetensors
-  querent ask runs/clinic/model.safetensors --budget 10
+  querent ask runs/clinic/model.safetensors --spend 4      as much as costs 4 on average
+  querent ask runs/clinic/model.safetensors --target 0.9   as little as reaches this score
+  querent ask runs/clinic/model.safetensors --budget 10    never more than 10
   querent ask runs/clinic/model.safetensors --answer age=31 --answer cough=mild   asks for the rest
   printf '38.9\\nyes\\nn/a\\n' | querent ask runs/clinic/model.safetensors
 
@@ -58,9 +60,9 @@ const UNAVAILABLE: [&str; 3] = ["n/a", "na", "-"];
 /// # Errors
 /// The model cannot be read, the budget makes no sense, or the input ended too early.
 pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
-    let mut model = Model::load(&args.model)?;
-    if let Some(threshold) = args.threshold {
-        model = model.with_tradeoff(threshold)?;
+    let model = args.choice.apply(Model::load(&args.model)?)?;
+    if let (Some(expected), false) = (choice::expected(&model), args.json) {
+        say(talk, expected);
     }
     let mut session = model.session().with_budget(args.budget)?;
     interrupt::answer("interrupted: this case has no answer, and nothing was kept of it", true);

@@ -170,6 +170,6 @@ fn prepare(entry: &Entry, dir: &Path, to: &Path, out: &mut impl Write) -> Result
     );
     write_atomically(&to.join("problem.toml"), (head + &text).as_bytes())?;
     writeln!(out, "written: {0}/table.csv and {0}/problem.toml", to.display())?;
-    writeln!(out, "Then: querent train {}/problem.toml --alpha 0.02", to.display())?;
+    writeln!(out, "Then: querent train {}/problem.toml", to.display())?;
     Ok(())
 }

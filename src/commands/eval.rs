@@ -1,5 +1,6 @@
 //! `querent eval`: how a model does on a table.
 
+use super::choice::Choice;
 use super::source::Source;
 use super::{Failure, Talk, progress, write_table};
 use querent::data::Part;
@@ -31,9 +32,11 @@ pub struct Args {
     /// Go on to the horizon, or to the budget, whatever the stop rule says.
     #[arg(long)]
     no_stop: bool,
-    /// The threshold of the stop rule, for a method that has one.
-    #[arg(long, value_name = "T")]
-    threshold: Option<f64>,
+    #[command(flatten)]
+    choice: Choice,
+    /// Evaluate a model of a range at each of these α, as a table.
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', conflicts_with_all = ["alpha", "spend", "target", "threshold", "traces"])]
+    alphas: Option<Vec<f64>>,
     /// Write every step of every row as a table: episode, step, action, guess, label, probability, cost, forced_stop.
     #[arg(long, value_name = "FILE")]
     traces: Option<PathBuf>,
@@ -49,6 +52,7 @@ const HELP: &str = "\
 Examples:
   querent eval runs/clinic/model.safetensors                  on the run's test rows
   querent eval runs/clinic/model.safetensors new_cases.csv    on other rows, in the table's own units
+  querent eval runs/clinic/model.safetensors --alphas 0.01,0.1    one model at several α
   querent eval runs/clinic/model.safetensors --budget 5       as if no row could spend more than 5
   querent eval runs/clinic/model.safetensors --json | jq .accuracy
   querent eval runs/clinic/model.safetensors --no-stop --traces all.csv    every step to the horizon
@@ -61,10 +65,7 @@ spent, are those after the action; `forced_stop` is 1 if nothing more could be a
 /// # Errors
 /// The model or the table cannot be read, or do not fit together.
 pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
-    let mut model = Model::load(&args.model)?;
-    if let Some(threshold) = args.threshold {
-        model = model.with_tradeoff(threshold)?;
-    }
+    let model = args.choice.apply(Model::load(&args.model)?)?;
     let (data, part, what) = match &args.table {
         Some(table) => {
             let rows = normalized(&model, rows_for(&model, TableReader::open(table)?, table, talk)?);
@@ -78,6 +79,9 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
             (data, part, what.to_string())
         }
     };
+    if let Some(alphas) = &args.alphas {
+        return at_each(&model, alphas, (&data, part, &what), args, out);
+    }
     let labels = &data.splits()[part as usize].y;
     let rules = Rules { budget: args.budget, horizon: args.horizon, may_stop: !args.no_stop };
     let episodes = evaluate::episodes(&model, &data, part, &rules)?;
@@ -100,6 +104,46 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     }
     writeln!(out, "{what}: {} rows", summary.instances)?;
     show(&model, &summary, &nothing, out)?;
+    Ok(())
+}
+
+/// One model at several α.
+fn at_each(
+    model: &Model,
+    alphas: &[f64],
+    (data, part, what): (&Dataset, Part, &str),
+    args: &Args,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let (labels, metric) = (&data.splits()[part as usize].y, model.metric());
+    let rules = Rules { budget: args.budget, horizon: args.horizon, may_stop: !args.no_stop };
+    let header = [
+        "α".to_string(),
+        metric.to_string(),
+        "loss".into(),
+        "cost".into(),
+        "questions".into(),
+        "objective".into(),
+    ];
+    let (mut rows, mut values) = (vec![header.to_vec()], Vec::new());
+    for &alpha in alphas {
+        let model = model.clone().with_tradeoff(alpha)?;
+        let s =
+            evaluate::episodes(&model, data, part, &rules)?.ended().summary(model.problem(), labels, alpha);
+        let numbers = [s.score(metric), s.loss, s.cost, s.acquisitions, s.objective];
+        rows.push([alpha.to_string()].into_iter().chain(numbers.map(|v| format!("{v:.4}"))).collect());
+        let mut value = serde_json::json!({ "alpha": alpha });
+        if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(&s) {
+            fields.into_iter().for_each(|(key, field)| value[key] = field);
+        }
+        values.push(value);
+    }
+    if args.json {
+        writeln!(out, "{:#}", serde_json::json!({ "rows": what, "points": values }))?;
+        return Ok(());
+    }
+    writeln!(out, "{what}: {} rows", labels.len())?;
+    write_table(out, 0, &rows)?;
     Ok(())
 }
 

@@ -36,7 +36,7 @@ Examples:
 The table is read once, row by row: a table of any size takes the same memory. Each column gets its kind
 (numeric, binary, categorical, ordinal), a group, a cost of 1.0, a unit if its name has one. Ids, constants
 and columns that give the target away are set to be ignored; what a person should look at is marked CHECK.
-Edit the file, above all the costs, then run `querent train problem.toml --alpha 0.02`.";
+Edit the file, above all the costs, then run `querent train problem.toml`.";
 
 /// Runs the command.
 ///
@@ -91,7 +91,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
         0 => "Look it through".to_string(),
         count => format!("Put the prices of {count} columns in"),
     };
-    writeln!(out, "{first}, then: querent train {} --alpha 0.02", to.display())?;
+    writeln!(out, "{first}, then: querent train {}", to.display())?;
     Ok(())
 }
 

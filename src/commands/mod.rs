@@ -1,7 +1,9 @@
 //! The subcommands of `querent`, a file each, and what they share.
 
 pub mod ask;
+mod choice;
 pub mod completions;
+mod curve;
 pub mod data;
 pub mod eval;
 pub mod info;

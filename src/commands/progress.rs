@@ -4,20 +4,9 @@ use super::{Failure, Talk, interrupt, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use querent::Engine;
 use querent::data::table::TableReader;
-use querent::policy::history::{Epoch, Phase};
 use querent::train::Training;
 use std::io::IsTerminal;
 use std::path::Path;
-
-fn phase(epoch: &Epoch) -> String {
-    match epoch.phase {
-        Phase::WarmUp => "warm-up".into(),
-        phase => match epoch.settings.get("tau_soft") {
-            Some(tau) => format!("{phase}, τs {tau}"),
-            None => phase.to_string(),
-        },
-    }
-}
 
 /// Shows how many rows of a table have been read: on a terminal all the time, elsewhere now and then.
 pub fn watched(table: TableReader, talk: Talk) -> TableReader {
@@ -54,15 +43,7 @@ pub fn train(
         say(talk, format_args!("training on {engine}: at most {most} epochs"));
     }
     while let Some(epoch) = trainer.epoch_blocking()? {
-        let best = trainer.best().map_or("-".into(), |best| format!("{best:.4}"));
-        let validation = &epoch.validation;
-        let line = format!(
-            "{}: validation objective {:.4} (best {best}), accuracy {:.3}, cost {:.2}",
-            phase(&epoch),
-            validation.objective,
-            validation.accuracy,
-            validation.cost
-        );
+        let line = format!("{}: {}", epoch.title(), epoch.headline(trainer.best()));
         if terminal {
             bar.set_position(trainer.epochs_behind() as u64);
             bar.set_message(line);

@@ -42,7 +42,11 @@ pub fn run(args: &Args, _: Talk, out: &mut impl Write) -> Result<(), Failure> {
         .map(|point| {
             let model = Model::load(args.run.join(&point.model))?;
             let by_threshold = find(&point.method)?.tradeoff == Tradeoff::Threshold;
-            if by_threshold { model.with_tradeoff(point.alpha) } else { Ok(model) }
+            if by_threshold || model.alphas().is_some() {
+                model.with_tradeoff(point.alpha)
+            } else {
+                Ok(model)
+            }
         })
         .collect::<Result<Vec<Model>, Error>>()?;
     let to = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));

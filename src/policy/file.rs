@@ -1,5 +1,6 @@
 //! A model's file: see [`Model`].
 
+use super::curve::CurvePoint;
 use super::history::Epoch;
 use super::model::{Model, fail};
 use super::policy::{Policy, Tensor};
@@ -41,6 +42,9 @@ struct Description {
     tradeoff: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tradeoffs: Option<Tradeoffs>,
+    /// What the model does at some of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    curve: Vec<CurvePoint>,
     config: serde_json::Value,
     history: Vec<Epoch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,6 +94,7 @@ pub struct Stored {
     tradeoff: Option<f64>,
     /// The trade-offs it was trained for, if there are several.
     pub tradeoffs: Option<Tradeoffs>,
+    curve: Vec<CurvePoint>,
     history: Vec<Epoch>,
     version: String,
     encoding: Option<Encoding>,
@@ -129,6 +134,7 @@ impl Stored {
             alpha,
             tradeoff,
             tradeoffs,
+            curve,
             config,
             history,
             encoding,
@@ -151,6 +157,7 @@ impl Stored {
             alpha,
             tradeoff,
             tradeoffs,
+            curve,
             history,
             version,
             encoding,
@@ -213,9 +220,23 @@ impl Stored {
         if let Some(at) = self.tradeoff {
             model = model.with_tradeoff(at)?;
         }
+        if !self.curve.is_empty() {
+            check_curve(&self.curve)?;
+            model.curve = self.curve;
+        }
         model.version = self.version;
         Ok(model)
     }
+}
+
+/// A curve goes from the smallest α to the largest.
+fn check_curve(curve: &[CurvePoint]) -> Result<()> {
+    let rises = curve.windows(2).all(|pair| pair[0].alpha < pair[1].alpha);
+    let is_finite = |p: &CurvePoint| [p.alpha, p.cost, p.loss, p.accuracy].iter().all(|v| v.is_finite());
+    if rises && curve.iter().all(is_finite) {
+        return Ok(());
+    }
+    fail("the model's `curve` must have finite numbers and go from the smallest α to the largest".into())
 }
 
 impl Model {
@@ -239,6 +260,7 @@ impl Model {
             alpha: Some(self.alpha),
             tradeoff: self.tradeoff,
             tradeoffs: self.tradeoffs,
+            curve: self.curve.clone(),
             config: self.settings.clone(),
             history: self.history.clone(),
             encoding: self.encoding.clone(),

@@ -205,8 +205,41 @@ pub struct Epoch {
     pub passes: Vec<Pass>,
     /// Whether this epoch's weights are the best so far.
     pub best: bool,
+    /// What it was judged by, the lower the better; `None` if it was no candidate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<f64>,
     /// Seconds since the run began.
     pub seconds: f64,
+}
+
+impl Epoch {
+    /// Which part of the run it was, in words.
+    pub fn title(&self) -> String {
+        match (self.phase, self.settings.get("tau_soft")) {
+            (Phase::Stage(_), Some(tau)) => format!("{}, τs {tau}", self.phase),
+            _ => self.phase.to_string(),
+        }
+    }
+
+    /// How it went on the validation rows, in a line; `best` is the best that there was so far.
+    pub fn headline(&self, best: Option<f64>) -> String {
+        let best = best.map_or("-".into(), |best| format!("{best:.4}"));
+        let Evaluation { objective, accuracy, cost, .. } = self.validation;
+        match (&self.passes[..], self.judged) {
+            ([nothing, everything], None) => format!(
+                "validation loss {:.4} with nothing asked, {:.4} with everything",
+                nothing.evaluation.loss, everything.evaluation.loss
+            ),
+            ([_, .., _], Some(judged)) => format!(
+                "relative objective {judged:.4} (best {best}), cost {:.2} to {:.2}",
+                self.passes[0].evaluation.cost,
+                self.passes[self.passes.len() - 1].evaluation.cost
+            ),
+            _ => format!(
+                "validation objective {objective:.4} (best {best}), accuracy {accuracy:.3}, cost {cost:.2}"
+            ),
+        }
+    }
 }
 
 /// An epoch as a file has it: older ones have two settings of NM-PPG beside the rest.
@@ -223,6 +256,7 @@ struct StoredEpoch {
     #[serde(default)]
     passes: Vec<Pass>,
     best: bool,
+    judged: Option<f64>,
     seconds: f64,
 }
 
@@ -238,11 +272,12 @@ impl From<StoredEpoch> for Epoch {
             validation,
             passes,
             best,
+            judged,
             seconds,
         } = stored;
         let older = [("tau_soft", tau_soft), ("lambda", lambda)];
         settings.extend(older.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))));
-        Self { index, phase, settings, train, validation, passes, best, seconds }
+        Self { index, phase, settings, train, validation, passes, best, judged, seconds }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a trained thing is: a policy, the model around it and its file, a session that asks, and what it does on many
 //! rows.
 
+mod curve;
 pub mod evaluate;
 mod file;
 pub mod history;
@@ -12,6 +13,7 @@ mod policy;
 mod session;
 pub mod tradeoff;
 
+pub use curve::{Choices, CurvePoint};
 pub use file::Stored;
 pub(crate) use model::storable;
 pub use model::{Model, Trained};

@@ -1,5 +1,6 @@
 //! What training gives and deployment needs.
 
+use super::curve::CurvePoint;
 use super::history::Epoch;
 use super::policy::{Policy, Tensor};
 use super::session::Session;
@@ -52,6 +53,7 @@ pub struct Model {
     /// Where the stop rule was moved to since training.
     pub(super) tradeoff: Option<f64>,
     pub(super) tradeoffs: Option<Tradeoffs>,
+    pub(super) curve: Vec<CurvePoint>,
     pub(super) policy: Box<dyn Policy>,
     pub(super) history: Vec<Epoch>,
     pub(super) version: String,
@@ -94,6 +96,9 @@ impl Model {
             storable(format_args!("entry {index} of the training history"), epoch)?;
         }
         check_normalization(&problem, &normalization)?;
+        // Until it is measured more finely: what the epoch that was kept did.
+        let kept = history.iter().rfind(|epoch| epoch.best).filter(|_| tradeoffs.is_some());
+        let curve = kept.map_or(Vec::new(), |epoch| epoch.passes.iter().map(CurvePoint::from).collect());
         let features = problem.features().len();
         if horizon == 0 || horizon > features {
             return fail(format!("the horizon is {horizon}, but there are {features} features"));
@@ -109,6 +114,7 @@ impl Model {
             alpha,
             tradeoff: None,
             tradeoffs,
+            curve,
             policy,
             history,
             encoding: None,
@@ -177,12 +183,14 @@ impl Model {
         &self.settings
     }
 
-    /// What a unit of cost is worth to it, in nats of loss: what it was in training, or, of a model of many trade-offs,
-    /// what [`Model::with_tradeoff`] has said, else the middle; 0 if training did not know.
+    /// What a unit of cost is worth to it, in nats of loss: what it was in training; of a model of many trade-offs
+    /// what [`Model::with_tradeoff`] has said, else the knee of its curve; 0 if training did not know.
     pub fn alpha(&self) -> f64 {
         match (self.tradeoffs, self.tradeoff) {
             (Some(_), Some(alpha)) => alpha,
-            (Some(tradeoffs), None) => tradeoffs.trained.middle(),
+            (Some(tradeoffs), None) => {
+                self.choices().map_or(tradeoffs.trained.middle(), |choices| choices.knee.alpha)
+            }
             (None, _) => self.alpha,
         }
     }
@@ -253,6 +261,7 @@ impl Clone for Model {
             alpha: self.alpha,
             tradeoff: self.tradeoff,
             tradeoffs: self.tradeoffs,
+            curve: self.curve.clone(),
             policy: self.policy.boxed(),
             history: self.history.clone(),
             version: self.version.clone(),
@@ -274,6 +283,7 @@ impl PartialEq for Model {
             && self.encoding == other.encoding
             && self.tradeoff == other.tradeoff
             && self.tradeoffs == other.tradeoffs
+            && self.curve == other.curve
             && self.tensors() == other.tensors()
     }
 }

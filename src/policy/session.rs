@@ -188,6 +188,11 @@ impl<'m> Session<'m> {
             records: Vec::with_capacity(2 * features),
             given: false,
         };
+        // A model of many trade-offs asks at its own until a session says otherwise.
+        if model.alphas().is_some() {
+            // It is one of the model's: refusing it would be a mistake of ours, and changes nothing.
+            let _ = session.case.set_tradeoff(model.alpha());
+        }
         session.believe();
         session
     }

@@ -82,6 +82,12 @@ impl AlphaRange {
         (0..points).map(at).collect()
     }
 
+    /// The range with so much of its width (in ln α) more at each end.
+    pub fn widened(&self, share: f64) -> Self {
+        let factor = (share * self.span()).exp();
+        Self { from: self.from / factor, to: self.to * factor }
+    }
+
     /// Whether an α is in the range, but for rounding.
     pub fn contains(&self, alpha: f64) -> bool {
         alpha >= self.from * (1.0 - 1e-9) && alpha <= self.to * (1.0 + 1e-9)

@@ -8,6 +8,7 @@ use crate::run::{Point, Run};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
 
 /// The page of a run and its models, one for each of its points.
 pub fn page(run: &Run, models: &[Model]) -> String {
@@ -61,21 +62,70 @@ fn write_page(out: &mut String, run: &Run, models: &[Model]) -> std::fmt::Result
         writeln!(out, "<p><code>querent {}</code></p>", text(&run.command))?;
     }
     results(out, run)?;
-    writeln!(out, "<figure>{}</figure>", performance(run, &title))?;
-    for (index, (point, model)) in run.points.iter().zip(models).enumerate() {
+    let points: Vec<(&Point, &Model)> = run.points.iter().zip(models).collect();
+    let of_one_model: Vec<_> = points.chunk_by(|a, b| a.0.model == b.0.model).collect();
+    if of_one_model.iter().any(|group| group.len() == 1) {
+        writeln!(out, "<figure>{}</figure>", performance(run, &title, None))?;
+    }
+    for (index, group) in of_one_model.iter().enumerate() {
         let open = if index == 0 { " open" } else { "" };
-        writeln!(
-            out,
-            "<details{open}><summary>{} = {}, seed {}</summary>",
-            point.symbol(),
-            point.alpha,
-            point.seed
-        )?;
-        details(out, run, point, model)?;
+        match group {
+            [(point, model)] => {
+                let name = format!("{} = {}, seed {}", point.symbol(), point.alpha, point.seed);
+                writeln!(out, "<details{open}><summary>{name}</summary>")?;
+                details(out, run, point, model)?;
+                training(out, point, model, &format!("{} = {}", point.symbol(), point.alpha))?;
+            }
+            many => {
+                let (point, model) = many[0];
+                let name = format!("one model, every {}, seed {}", point.symbol(), point.seed);
+                writeln!(out, "<details{open}><summary>{name}</summary>")?;
+                along(out, run, &title, many)?;
+                training(out, point, model, &format!("seed {}", point.seed))?;
+            }
+        }
         writeln!(out, "</details>")?;
     }
     tried(out, run, models)?;
+    if of_one_model.iter().any(|group| group.len() > 1) {
+        writeln!(out, "<script>\n{SCRIPT}</script>")?;
+    }
     writeln!(out, "</body>\n</html>")
+}
+
+/// One model at several trade-offs: a slider chooses which is shown. Without scripts all are, one below the other.
+fn along(out: &mut String, run: &Run, title: &str, points: &[(&Point, &Model)]) -> std::fmt::Result {
+    let symbol = points[0].0.symbol();
+    // The slider begins where the model asks by itself, if that is one of them.
+    let own = Model::choices(points[0].1).map(|choices| choices.knee.alpha);
+    let near = |alpha: f64| own.map_or(0.0, |own| (alpha / own).ln().abs());
+    let all = points.iter().enumerate();
+    let first =
+        all.min_by(|a, b| near(a.1.0.alpha).total_cmp(&near(b.1.0.alpha))).map_or(0, |(index, _)| index);
+    writeln!(
+        out,
+        "<div class=\"along\"><p class=\"slider\"><label>{symbol}: <input type=\"range\" min=\"0\" max=\"{}\" step=\"1\" \
+         value=\"{first}\"></label> <output></output></p>",
+        points.len() - 1
+    )?;
+    for (point, model) in points {
+        let t = &point.test;
+        let name = format!("{symbol} = {}", point.alpha);
+        writeln!(out, "<section data-name=\"{name}\"><h2>{name}</h2>")?;
+        writeln!(
+            out,
+            "<p>{} {:.4}, mean cost {:.3}, {:.2} questions, loss {:.4}.</p>",
+            run.metric,
+            t.score(run.metric),
+            t.cost,
+            t.acquisitions,
+            t.loss
+        )?;
+        writeln!(out, "<figure>{}</figure>", performance(run, title, Some(point)))?;
+        details(out, run, point, model)?;
+        writeln!(out, "</section>")?;
+    }
+    writeln!(out, "</div>")
 }
 
 /// The table of all results.
@@ -120,26 +170,22 @@ fn results(out: &mut String, run: &Run) -> std::fmt::Result {
     writeln!(out, "</table>")
 }
 
-/// Performance against cost.
-fn performance(run: &Run, title: &str) -> String {
+/// Performance against cost, with the place of one of the points.
+fn performance(run: &Run, title: &str, here: Option<&Point>) -> String {
     let metric = run.metric;
-    let symbol = run.points.first().map_or("α", |point| point.symbol());
-    let mut alphas: Vec<f64> = run.points.iter().map(|point| point.alpha).collect();
-    alphas.sort_by(f64::total_cmp);
-    alphas.dedup();
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let policy = alphas.iter().map(|&alpha| {
-        let points = run.points.iter().filter(|point| point.alpha == alpha);
-        let scores: Vec<f64> = points.clone().map(|point| point.test.score(metric)).collect();
-        let costs: Vec<f64> = points.map(|point| point.test.cost).collect();
-        let y = mean(&scores);
-        let square = mean(&scores.iter().map(|score| (score - y).powi(2)).collect::<Vec<_>>());
-        CurvePoint { x: mean(&costs), y, y_sd: square.sqrt(), label: Some(format!("{symbol} {alpha}")) }
-    });
-    let mut series = vec![Series { name: "policy".into(), points: policy.collect() }];
+    let (many, alone): (Vec<&Point>, Vec<&Point>) =
+        run.points.iter().partition(|point| point.range.is_some());
+    let mut series = Vec::new();
+    for (name, points) in [("one model", &many), ("policy", &alone)] {
+        if !points.is_empty() {
+            let name = if name == "policy" && !many.is_empty() { "a model for each α" } else { name };
+            series.push(Series { name: name.into(), points: means(run, points) });
+        }
+    }
     let subsets = run.points.iter().flat_map(|point| &point.subsets);
     let mut fixed: Vec<CurvePoint> =
         subsets.map(|s| CurvePoint { x: s.cost, y: s.score(metric), y_sd: 0.0, label: None }).collect();
+    fixed.sort_by(|a, b| a.x.total_cmp(&b.x));
     fixed.dedup_by(|a, b| a.x == b.x);
     if !fixed.is_empty() {
         series.push(Series { name: "the same for everybody".into(), points: fixed });
@@ -148,8 +194,31 @@ fn performance(run: &Run, title: &str) -> String {
         let point = CurvePoint { x: 0.0, y: nothing.score(metric), y_sd: 0.0, label: None };
         series.push(Series { name: "nothing asked".into(), points: vec![point] });
     }
+    if let Some(point) = here {
+        let place = CurvePoint { x: point.test.cost, y: point.test.score(metric), y_sd: 0.0, label: None };
+        series.push(Series { name: format!("{} = {}", point.symbol(), point.alpha), points: vec![place] });
+    }
     let all = run.everything.as_ref().map(|all| ("everything asked".to_string(), all.score(metric)));
     curve(&format!("{title}: performance against cost"), "mean cost", &metric.to_string(), &series, all)
+}
+
+/// A point for each trade-off: the mean over the seeds.
+fn means(run: &Run, of: &[&Point]) -> Vec<CurvePoint> {
+    let metric = run.metric;
+    let symbol = of.first().map_or("α", |point| point.symbol());
+    let mut alphas: Vec<f64> = of.iter().map(|point| point.alpha).collect();
+    alphas.sort_by(f64::total_cmp);
+    alphas.dedup();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let points = alphas.iter().map(|&alpha| {
+        let points = of.iter().filter(|point| point.alpha == alpha);
+        let scores: Vec<f64> = points.clone().map(|point| point.test.score(metric)).collect();
+        let costs: Vec<f64> = points.map(|point| point.test.cost).collect();
+        let y = mean(&scores);
+        let square = mean(&scores.iter().map(|score| (score - y).powi(2)).collect::<Vec<_>>());
+        CurvePoint { x: mean(&costs), y, y_sd: square.sqrt(), label: Some(format!("{symbol} {alpha}")) }
+    });
+    points.collect()
 }
 
 fn details(out: &mut String, run: &Run, point: &Point, model: &Model) -> std::fmt::Result {
@@ -197,7 +266,10 @@ fn details(out: &mut String, run: &Run, point: &Point, model: &Model) -> std::fm
     }
     let drawn =
         curve("How often answers of a confidence are right", "confidence", "share right", &series, None);
-    writeln!(out, "<figure>{drawn}</figure>")?;
+    writeln!(out, "<figure>{drawn}</figure>")
+}
+
+fn training(out: &mut String, point: &Point, model: &Model, name: &str) -> std::fmt::Result {
     writeln!(out, "<h2>Training</h2>")?;
     writeln!(
         out,
@@ -331,6 +403,12 @@ fn tried(out: &mut String, run: &Run, models: &[Model]) -> std::fmt::Result {
             text(model.method()),
             model.steps(),
             text(&model.settings().to_string())
+        )?;
+    }
+    if let Some([from, to]) = run.points.first().and_then(|point| point.range) {
+        writeln!(
+            out,
+            "<li>The model was trained for α from {from} to {to}: <code>--range</code> says another range.</li>"
         )?;
     }
     if alphas.len() < 2 {

@@ -496,8 +496,8 @@ impl Batches {
         self.gather_rows(b, rows, [self.chunk.x, self.chunk.y]);
     }
 
-    /// Draws a condition for each instance of a micro-batch: into its row, and its factor and weight into two words of
-    /// a row of `factors` (buffer, stride, word).
+    /// Draws a condition for each instance of a micro-batch: into its row, and its factor into a word of a row of
+    /// `factors` (buffer, stride, word).
     pub fn condition(
         &self,
         b: &mut PlanBuilder,

@@ -53,7 +53,8 @@ pub struct Buffers<'a> {
     /// difference of the instances.
     pub training: &'a wgpu::Buffer,
     /// The validation curve: a point an epoch of 8 f32: the sums over the validation rows of the loss, of
-    /// the right answers, of the cost and of the acquisitions, the number of rows, and three more that a method may have.
+    /// the right answers, of the cost and of the acquisitions, the number of rows, and three more that a method may have. With several
+    /// passes over the rows (a range of α), those of the first, the smallest α.
     pub validation: &'a wgpu::Buffer,
     /// What the greedy policy asked on the validation rows in the last epoch: u32 counts
     /// `[step][feature]`, the last column being the instances that have stopped by then.
@@ -156,7 +157,9 @@ impl Curves {
         let mut training = vec![[0.0f32; METRICS]; self.points * self.epochs];
         let mut validation = vec![[0.0f32; METRICS]; self.epochs];
         for (epoch, place) in history.iter().zip(&mut validation) {
-            *place = narrow(epoch.validation.sums());
+            // Of several passes over the rows, the device shows the first.
+            let shown = epoch.passes.first().map_or(epoch.validation, |pass| pass.evaluation);
+            *place = narrow(shown.sums());
             training[(epoch.index + 1) * self.points - 1] = narrow(epoch.train.sums(names));
         }
         queue.write_buffer(&self.training, 0, bytemuck::cast_slice(training.as_flattened()));

@@ -99,6 +99,8 @@ pub struct Then {
     pub restore: bool,
     /// Begin Adam's moments anew.
     pub reset: bool,
+    /// What later epochs are judged by cannot be compared with what it was so far: the next one is the best.
+    pub judge_anew: bool,
 }
 
 /// A method that learns in training steps: its plan, its settings, its schedule. One is made for each run.

@@ -264,6 +264,7 @@ impl<M: Method> Procedure<M> {
             passes: if several { Pass::each(&validate.alphas, &evaluations) } else { Vec::new() },
             train,
             best,
+            judged,
             seconds: self.seconds(),
         };
         self.place.history.push(epoch.clone());
@@ -277,6 +278,9 @@ impl<M: Method> Procedure<M> {
         // A stage that begins anew begins from the best weights.
         if then.restore && self.place.best.is_some() {
             between.push(Work::Restore);
+        }
+        if then.judge_anew {
+            self.place.best = None;
         }
         if then.reset {
             between.push(Work::Reset);

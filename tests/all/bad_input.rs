@@ -569,7 +569,7 @@ fn files_that_are_no_checkpoints_are_refused_with_their_path() {
         file.bytes()
     };
     let changes: [(&str, Change); 5] = [
-        ("reads a `querent checkpoint 3`", |file| file.set("format", "querent checkpoint 9")),
+        ("reads a `querent checkpoint 4`", |file| file.set("format", "querent checkpoint 9")),
         ("not a checkpoint", |file| file.set("format", "another format")),
         ("no `stage`", |file| drop(file.metadata.remove("stage"))),
         ("no `config`", |file| drop(file.metadata.remove("config"))),

@@ -332,6 +332,98 @@ fn every_method_goes_through_the_commands() {
     }
 }
 
+/// One training for every α: found by itself or said, chosen when asking, and drawn with a slider.
+#[test]
+fn one_model_for_every_alpha() {
+    let dir = clinic("range");
+    let quick = ["--engine", "cpu", "--epochs", "2", "--epoch-steps", "60", "--hidden", "32"];
+    let found = querent(&dir.0, &[&["train", "problem.toml", "--out", "found"][..], &quick].concat(), "");
+    assert_eq!(found.code, Some(0), "{}", found.err);
+    assert!(found.err.contains("one model for α from "), "{}", found.err);
+    for said in ["What to choose", "querent ask found/model.safetensors --alpha ", "seed 0"] {
+        assert!(found.out.contains(said), "`{said}` is not in {}", found.out);
+    }
+    let file = "found/model.safetensors";
+    let model = Model::load(dir.0.join(file)).expect("loads");
+    let (range, curve) = (model.alphas().expect("a range"), model.curve().to_vec());
+    assert_eq!(curve.len(), 13);
+    assert!(curve[0].alpha == range.from() && curve[12].alpha == range.to());
+    assert!(curve.iter().all(|point| point.macro_f1.is_some()));
+    // Again: nothing is left to do.
+    let arguments = [&["train", "problem.toml", "--out", "found", "--resume"][..], &quick].concat();
+    let again = querent(&dir.0, &arguments, "");
+    assert!(again.code == Some(0) && again.err.contains("finished before"), "{}", again.err);
+    // Said, with the old way beside it in the same run.
+    train_quickly(&dir.0, &["problem.toml", "--range", "0.002,0.2", "--out", "said"]);
+    let model = Model::load(dir.0.join("said/model.safetensors")).expect("loads");
+    assert_eq!(model.alphas().map(<[f64; 2]>::from), Some([0.002, 0.2]));
+
+    // Chosen when asking.
+    let everything: f64 = model.problem().features().iter().map(|feature| feature.cost).sum();
+    let spend = 0.5 * (curve[0].cost + curve[12].cost);
+    let middle = range.middle().to_string();
+    for choice in [["--alpha", &middle], ["--spend", &spend.to_string()], ["--target", "0"]] {
+        let arguments =
+            [&["ask", file][..], &choice, &["--answer", "age=31", "--answer", "season=winter"]].concat();
+        let done = querent(&dir.0, &arguments, "n/a\n".repeat(20).as_str());
+        assert!(
+            done.code == Some(0) && done.out.contains("answer: "),
+            "{choice:?}: {}{}",
+            done.out,
+            done.err
+        );
+        assert!(done.err.contains("on the validation rows about"), "{}", done.err);
+    }
+    let alphas = format!("{},{}", range.from(), range.to());
+    let done = querent(&dir.0, &["eval", file, "--alphas", &alphas, "--json"], "");
+    let value: serde_json::Value = serde_json::from_str(&done.out).unwrap_or_else(|_| panic!("{}", done.err));
+    let cost = |i: usize| value["points"][i]["cost"].as_f64().expect("a number");
+    assert!(cost(0) >= cost(1), "{value:#}");
+    let shown = querent(&dir.0, &["eval", file, "--alphas", &alphas], "");
+    assert!(shown.out.contains("questions") && shown.out.contains(&range.to().to_string()), "{}", shown.out);
+
+    let drawn = querent(&dir.0, &["report", "found"], "");
+    assert_eq!(drawn.code, Some(0), "{}", drawn.err);
+    let page = std::fs::read_to_string(dir.0.join("found/report.html")).expect("written");
+    assert!(page.contains("type=\"range\"") && page.matches("<section data-name=").count() == 7);
+
+    let outside = (2.0 * range.to()).to_string();
+    for (arguments, says) in [
+        (vec!["ask", file, "--alpha", &outside], format!("trained for α from {range}")),
+        (vec!["eval", file, "--alphas", &outside], format!("trained for α from {range}")),
+        (vec!["ask", file, "--alpha", "0"], format!("trained for α from {range}")),
+        (vec!["ask", file, "--spend", "1e6"], format!("0 to {everything}, what everything costs")),
+        (vec!["ask", file, "--spend=-1"], "what everything costs".into()),
+        (vec!["ask", file, "--target", "1.1"], "the model reaches a validation macro-F1 of".into()),
+        (vec!["ask", file, "--threshold", "0.5"], "--alpha chooses among".into()),
+        (vec!["train", "problem.toml", "--range", "0.2,0.1", "--out", "x"], "0.2 to 0.1".into()),
+        (vec!["train", "problem.toml", "--range", "0.1,0.1", "--out", "x"], "0.1 to 0.1".into()),
+        (vec!["train", "problem.toml", "--range", "0,0.1", "--out", "x"], "0 to 0.1".into()),
+        (vec!["train", "problem.toml", "--range", "0.1", "--out", "x"], "two numbers".into()),
+        (vec!["train", "problem.toml", "--range", "0.1,nan", "--out", "x"], "alpha must be a number".into()),
+        (
+            vec!["train", "problem.toml", "--range", "0.1,1", "--method", "gdfs", "--out", "x"],
+            "--thresholds instead".into(),
+        ),
+    ] {
+        let done = querent(&dir.0, &arguments, "");
+        assert_eq!(done.code, Some(2), "{arguments:?}: {}", done.out);
+        assert!(done.err.contains(&says), "{arguments:?}: {}", done.err);
+    }
+    assert!(!dir.0.join("x").exists(), "something was written");
+    // A model of one α has nothing to choose.
+    train_quickly(&dir.0, &["problem.toml", "--alpha", "0.1", "--out", "one"]);
+    let one = "one/model.safetensors";
+    for (arguments, says) in [
+        (vec!["ask", one, "--alpha", "0.2"], "trained for one α"),
+        (vec!["ask", one, "--spend", "3"], "trained for one trade-off"),
+        (vec!["ask", one, "--target", "0.5"], "trained for one trade-off"),
+    ] {
+        let done = querent(&dir.0, &arguments, "");
+        assert!(done.code == Some(2) && done.err.contains(says), "{arguments:?}: {}", done.err);
+    }
+}
+
 /// One training of a method with a threshold has the whole curve, and a threshold can be set afterwards.
 #[test]
 fn thresholds_make_a_curve() {

@@ -354,8 +354,7 @@ fn masks() {
     rig.run("backward");
     let (direct, carried) = (rig.get("grad_mask"), rig.get("m"));
     let masks: Vec<f64> = (0..rows).flat_map(|row| relaxed[row * 2 * dp..][..features].to_vec()).collect();
-    let width = cotangent.len() / rows;
-    let through_input = |rig: &mut Rig, v: &[f64], weight: &dyn Fn(usize) -> f64| {
+    let through_input = |rig: &mut Rig, v: &[f64]| {
         let mut full = relaxed.clone();
         for row in 0..rows {
             full[row * 2 * dp..][..features].copy_from_slice(&v[row * features..][..features]);
@@ -365,17 +364,15 @@ fn masks() {
             .get("input")
             .iter()
             .zip(&cotangent)
-            .enumerate()
-            .map(|(at, (i, c))| weight(at / width) * i * c)
+            .map(|(i, c)| i * c)
             .sum::<f64>()
     };
-    let numeric = differences(&masks, |v| through_input(&mut rig, v, &|_| 1.0));
+    let numeric = differences(&masks, |v| through_input(&mut rig, v));
     assert_close("mask", &rig::unpadded(&direct, features), &numeric);
     // With the next mask m̃' = m̃ + (1 − m̃) r̃ weighed by M and the loss by s q. The loss's gradient comes
-    // times the predictor's weight, and the input's times the row's own: neither is any of J's business.
+    // times the predictor's weight, which is none of J's business.
     let numeric = differences(&masks, |v| {
-        let balance = |row: usize| 1.0 / tape[row * scalars::LEN + scalars::BALANCE];
-        let mut total = through_input(&mut rig, v, &balance);
+        let mut total = through_input(&mut rig, v);
         for row in 0..rows {
             let s = &tape[row * scalars::LEN..][..scalars::LEN];
             for i in 0..features {
@@ -522,8 +519,6 @@ fn the_whole_soft_rollout() {
         let data = toy(features, batch);
         let config = Config::default().with(|c| {
             c.alpha = if stage.tradeoffs.is_some() { Alpha::Auto } else { 0.2.into() };
-            // The metric is J itself, with the same weight for every row.
-            c.gradient.balance = 0.0;
             c.horizon = Some(steps);
             c.networks.policy = [hidden, hidden + 1];
             c.networks.predictor = [hidden + 2, hidden];

@@ -107,6 +107,7 @@ fn run(warm_up: usize, stages: &[usize]) -> Vec<Epoch> {
             ]
             .into(),
             passes: Vec::new(),
+            judged: None,
             validation: Evaluation {
                 objective,
                 loss,

@@ -79,13 +79,12 @@ fn hypers(changes: &[(usize, f64)]) -> Vec<f64> {
     values
 }
 
-/// Other α, λ and guard for each instance, and another weight in the gradient: what `condition.wgsl` leaves in the rows of
-/// the first step. Rollouts of an instance have the same.
-fn conditions(tape: &mut [f64], rows: usize, rollouts: usize) -> Vec<[f64; 2]> {
-    let of = |row: usize| [0.6 + 0.3 * (row / rollouts) as f64, 1.4 - 0.2 * (row / rollouts) as f64];
+/// Other α, λ and guard for each instance: what `condition.wgsl` leaves in the rows of the first step. Rollouts of an
+/// instance have the same.
+fn conditions(tape: &mut [f64], rows: usize, rollouts: usize) -> Vec<f64> {
+    let of = |row: usize| 0.6 + 0.3 * (row / rollouts) as f64;
     for row in 0..rows {
-        tape[row * scalars::LEN + scalars::FACTOR] = of(row)[0];
-        tape[row * scalars::LEN + scalars::BALANCE] = of(row)[1];
+        tape[row * scalars::LEN + scalars::FACTOR] = of(row);
     }
     (0..rows).map(of).collect()
 }
@@ -93,7 +92,7 @@ fn conditions(tape: &mut [f64], rows: usize, rollouts: usize) -> Vec<[f64; 2]> {
 /// One acquisition: everything J gets from it is a function of the logits,
 ///   L = s (α g price + q ℓ − λ H) + s g S' + M·m̃' − μ s (½ ln π + ½ ln(1 − π)),
 /// at a step where some features are blocked, and at one where all but one are; with a sampled and with
-/// an exact stop, without and with a hazard; each row with α, λ, μ and a weight of its own.
+/// an exact stop, without and with a hazard; each row with α, λ and μ of its own.
 #[test]
 fn selection() {
     for (features, blocked, tau_soft, tau_hard) in
@@ -159,14 +158,14 @@ fn one_selection(features: usize, blocked: usize, hypers: &[f64]) {
                 let stay = next_values[next * scalars::LEN + scalars::VALUE];
                 let loss = all_losses[(at + row) * losses::LEN];
                 let (survival, go) = (now[scalars::SURVIVAL], now[scalars::GO]);
-                let [factor, balance] = own[row];
+                let factor = own[row];
                 let here = factor * alpha * go * now[scalars::PRICE] + now[scalars::HALT] * loss
                     - factor * lambda * now[scalars::ENTROPY];
                 let onward: f64 =
                     (0..features).map(|i| carried[row * dp + i] * relax[next * 2 * dp + i]).sum();
                 let stop = stop(z, row);
                 let guarded = -factor * guard * survival * 0.5 * (stop.ln() + (1.0 - stop).ln());
-                balance * (survival * (here + go * stay) + onward + guarded)
+                survival * (here + go * stay) + onward + guarded
             })
             .sum::<f64>()
     };
@@ -276,7 +275,7 @@ fn the_part_of_reinforce() {
                 } else {
                     before[next * scalars::LEN + scalars::VALUE]
                 };
-                own[row][0] * alpha * word(row, scalars::PRICE) + value
+                own[row] * alpha * word(row, scalars::PRICE) + value
             };
             let mut expected = without;
             for row in 0..rows {
@@ -290,7 +289,7 @@ fn the_part_of_reinforce() {
                 let mass: f64 = (1..features).map(p).sum();
                 let dr = |i: usize| {
                     let mask = relax[(at + row) * 2 * dp + i];
-                    own[row][0] * alpha * share * prices[i] + (1.0 - mask) * carried[row * dp + i]
+                    own[row] * alpha * share * prices[i] + (1.0 - mask) * carried[row * dp + i]
                 };
                 let chance = |i: usize| relax[(at + row) * 2 * dp + dp + i];
                 let pull: f64 = (1..features).map(|i| chance(i) * dr(i)).sum();
@@ -298,7 +297,7 @@ fn the_part_of_reinforce() {
                     let hit = f64::from(u8::from(path[at + row] as usize == i));
                     let relaxed = chance(i) * (dr(i) - pull) / tau_soft;
                     expected[row * (features + 1) + i] +=
-                        own[row][1] * reinforce * (advantage * (hit - p(i) / mass) - relaxed) / tau_hard;
+                        reinforce * (advantage * (hit - p(i) / mass) - relaxed) / tau_hard;
                 }
             }
             assert_close(
@@ -318,7 +317,7 @@ fn reinforce_is_right_in_the_mean() {
     let (features, (zp, dp)) = (place.features, place.pitches());
     let mut random = Random::new(8);
     let (mut before, all_losses) = (random.normals(6 * scalars::LEN), random.positives(6 * losses::LEN));
-    let [factor, balance] = conditions(&mut before, 2, 2)[0];
+    let factor = conditions(&mut before, 2, 2)[0];
     let (prices, logits) = (random.positives(features), random.normals(4 * zp));
     let (alpha, lambda, guard, tau_hard, hazard) = (0.3, 0.05, 0.07, 1.3, 0.1);
     let options =
@@ -338,7 +337,7 @@ fn reinforce_is_right_in_the_mean() {
         let entropy: f64 = -p.iter().map(|p| p * p.ln()).sum::<f64>();
         let next = before[2 * scalars::LEN + scalars::VALUE];
         let bonus = lambda * entropy + guard * 0.5 * (stop.ln() + (1.0 - stop).ln());
-        balance * (go * (factor * alpha * price + next) + halt * all_losses[0] - factor * bonus)
+        go * (factor * alpha * price + next) + halt * all_losses[0] - factor * bonus
     });
     let p = softmax(&logits[..=features]);
     for other in 0..features {

@@ -90,12 +90,12 @@ words! {
         CONDITION_FROM,
         /// The same, at the most.
         CONDITION_TO,
+        /// How far beyond these conditions are drawn in training, so that the ends are learned as well as what lies between.
+        CONDITION_MARGIN,
         /// Where a condition's factor is 1.
         CONDITION_UNIT,
         /// The logarithm of the factor from one end of the scale to the other; 0: every factor is 1.
         CONDITION_SPAN,
-        /// How much of its factor a row's weight takes back: weight = factor^−balance.
-        CONDITION_BALANCE,
     }
 }
 

@@ -147,7 +147,7 @@ impl Method for Gdfs {
         if outcome.phase == Phase::WarmUp {
             state.warm_up_done += 1;
             // The selector begins with an Adam that has seen nothing.
-            return Ok(Then { restore: false, reset: state.warm_up_done == config.warm_up_epochs });
+            return Ok(Then { reset: state.warm_up_done == config.warm_up_epochs, ..Then::default() });
         }
         let soft = outcome.validation.extra[SOFT];
         state.stage_epoch += 1;
@@ -166,7 +166,7 @@ impl Method for Gdfs {
         }
         let done = State { warm_up_done: state.warm_up_done, stage: state.stage + 1, ..State::default() };
         *state = done;
-        Ok(Then { restore: true, reset: true })
+        Ok(Then { restore: true, reset: true, ..Then::default() })
     }
 
     /// The loss over all steps under hard masks: what a run to any number of features has in common.

@@ -1,6 +1,7 @@
 //! What a unit of cost is worth in training: one number, or a range of them.
 
 use crate::error::{Error, Result};
+use crate::policy::tradeoff::rounded;
 use crate::policy::{AlphaRange, Tradeoffs};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
@@ -102,7 +103,11 @@ impl Alpha {
     /// The trade-offs a run begins with; `None` for a single one, and for a range that is still to be found.
     pub(super) fn given(&self) -> Option<Tradeoffs> {
         match *self {
-            Alpha::Range(ends) => AlphaRange::try_from(ends).ok().map(Tradeoffs::all),
+            Alpha::Range(ends) => AlphaRange::try_from(ends).ok().map(|trained| {
+                // Wider, as instances get an α from a little beyond the ends as well.
+                let scale = trained.widened(super::method::MARGIN);
+                Tradeoffs { scale, trained }
+            }),
             _ => None,
         }
     }
@@ -114,7 +119,8 @@ const NEXT_TO_NOTHING: f64 = 0.01;
 const ALL_THAT_HELPS: f64 = 0.98;
 
 /// The part of a range that makes a difference, from what a policy spends at some α, from the smallest to the largest:
-/// it ends where next to nothing is asked, and begins where all that helps is. Never narrower than two of them.
+/// it ends where next to nothing is asked, and begins one before the last at which all that helps is, as a policy that has
+/// only begun to learn is not to be trusted more than that. Never narrower than two of them.
 pub(super) fn narrowed(range: AlphaRange, costs: &[f64]) -> AlphaRange {
     let alphas = range.grid(costs.len());
     let most = costs.iter().copied().fold(0.0, f64::max);
@@ -122,8 +128,9 @@ pub(super) fn narrowed(range: AlphaRange, costs: &[f64]) -> AlphaRange {
         return range;
     }
     let last = costs.iter().position(|&cost| cost < NEXT_TO_NOTHING * most).unwrap_or(costs.len() - 1).max(1);
-    let first = costs[..last].iter().rposition(|&cost| cost >= ALL_THAT_HELPS * most).unwrap_or(0);
-    AlphaRange::try_from([alphas[first], alphas[last]]).unwrap_or(range)
+    let first = costs[..last].iter().rposition(|&cost| cost >= ALL_THAT_HELPS * most);
+    AlphaRange::try_from([alphas[first.unwrap_or(0).saturating_sub(1)], alphas[last]].map(rounded))
+        .unwrap_or(range)
 }
 
 /// What the predictor's loss is on the validation rows after the warm-up, and what all it could be told costs: between
@@ -172,7 +179,7 @@ impl Survey {
                     .into(),
             ));
         }
-        AlphaRange::try_from([BOTTOM * gain / self.cost, TOP * gain / cheapest])
+        AlphaRange::try_from([BOTTOM * gain / self.cost, TOP * gain / cheapest].map(rounded))
     }
 }
 
@@ -185,11 +192,11 @@ mod tests {
         let range = AlphaRange::try_from([0.001, 1.0]).expect("a range");
         let ends =
             |costs: &[f64]| <[f64; 2]>::from(narrowed(range, costs)).map(|end| (end * 1e4).round() / 1e4);
-        assert_eq!(ends(&[8.0, 8.0, 5.0, 0.0]), [0.01, 1.0]);
+        assert_eq!(ends(&[8.0, 8.0, 5.0, 0.0]), [0.001, 1.0]);
         assert_eq!(ends(&[8.0, 5.0, 0.0, 0.0]), [0.001, 0.1]);
-        assert_eq!(ends(&[8.0, 7.9, 0.05, 0.0]), [0.01, 0.1]);
+        assert_eq!(ends(&[8.0, 7.9, 7.9, 0.0]), [0.01, 1.0]);
         assert_eq!(ends(&[8.0, 0.0, 0.0, 0.0]), [0.001, 0.01]);
-        assert_eq!(ends(&[8.0, 8.0, 8.0, 8.0]), [0.1, 1.0]);
+        assert_eq!(ends(&[8.0, 8.0, 8.0, 8.0]), [0.01, 1.0]);
         assert_eq!(ends(&[0.0; 4]), [0.001, 1.0]);
     }
 
@@ -199,7 +206,7 @@ mod tests {
         let survey = Survey::new(&problem, 2, [0.7, 0.3]);
         assert_eq!(survey.cost, 4.0);
         let [from, to] = survey.range(&problem).expect("a range").into();
-        assert!((from - 0.1 / 30.0).abs() < 1e-12 && (to - 0.8).abs() < 1e-12, "{from} to {to}");
+        assert_eq!([from, to], [0.00333, 0.8]);
         assert_eq!(survey.without_policy(1.0), 0.7);
         assert!((survey.without_policy(0.05) - 0.5).abs() < 1e-12);
         let free = Problem::ungrouped(&[0.0, 0.0], 2).expect("valid");

@@ -122,9 +122,6 @@ pub struct Gradient {
     pub reinforce_from: f64,
     /// Rollouts of each instance in a batch from then on: each is the others' leave-one-out baseline (RLOO).
     pub rollouts: usize,
-    /// With a range of α: how much of its α a row's weight in the policy's gradient takes back. 0: rows of large α have
-    /// large gradients; 1: a unit of cost weighs the same in every row.
-    pub balance: f64,
     /// Hazard: the chance, at the start of the first stage, that a rollout is cut short at a step, whatever the policy
     /// wants. It fades away over the run.
     pub hazard: f64,
@@ -209,19 +206,9 @@ impl Default for Schedule {
     }
 }
 
-/// Measured: docs/training.md.
-const BALANCE: f64 = 0.5;
-
 impl Default for Gradient {
     fn default() -> Self {
-        Self {
-            tau_hard: 1.0,
-            exact_stop: true,
-            reinforce_from: 0.2,
-            rollouts: 2,
-            balance: BALANCE,
-            hazard: 0.05,
-        }
+        Self { tau_hard: 1.0, exact_stop: true, reinforce_from: 0.2, rollouts: 2, hazard: 0.05 }
     }
 }
 
@@ -407,7 +394,6 @@ impl Config {
             ("alpha_ramp", schedule.alpha_ramp, Rule::NotNegative),
             ("tail", schedule.tail, Rule::BelowOne),
             ("tau_hard", gradient.tau_hard, Rule::Positive),
-            ("balance", gradient.balance, Rule::NotNegative),
             ("reinforce_from", gradient.reinforce_from, Rule::NotNegative),
             ("lambda_share", exploration.lambda_share, Rule::NotNegative),
             ("bonus_end", exploration.bonus_end, Rule::NotNegative),
@@ -475,7 +461,6 @@ mod tests {
                 tail: 0.95,
             },
             gradient: Gradient {
-                balance: BALANCE,
                 tau_hard: 1.5,
                 exact_stop: false,
                 reinforce_from: 0.55,

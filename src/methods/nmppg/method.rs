@@ -22,8 +22,8 @@ use std::collections::BTreeMap;
 const POLICY_STREAM: u32 = 0;
 const PREDICTOR_STREAM: u32 = 1;
 
-/// A range that was found is narrowed to what makes a difference after each of so many stages.
-const NARROWING: usize = 2;
+/// How far beyond the range that is asked for instances get an α, as a share of its width.
+pub(super) const MARGIN: f64 = 0.1;
 
 /// Where the staged procedure is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -174,9 +174,9 @@ impl Method for NmPpg {
             let [from, to] = [trained.from(), trained.to()].map(|alpha| scale.place(alpha));
             values[settings::CONDITION_FROM] = from;
             values[settings::CONDITION_TO] = to;
+            values[settings::CONDITION_MARGIN] = (MARGIN * (to - from)).min(from).min(1.0 - to).max(0.0);
             values[settings::CONDITION_UNIT] = 0.5 * (from + to);
             values[settings::CONDITION_SPAN] = scale.span();
-            values[settings::CONDITION_BALANCE] = config.gradient.balance;
         }
         values[hyper::ALPHA] = stage.alpha;
         values[hyper::TAU_HARD] = config.gradient.tau_hard;
@@ -293,20 +293,22 @@ impl Method for NmPpg {
         }
         state.stage_epoch += 1;
         state.since_best = if outcome.best { 0 } else { state.since_best + 1 };
+        let mut judge_anew = false;
         // The next stage begins from the best weights.
         let is_over =
             state.stage_epoch == config.schedule.stage_epochs || state.since_best >= config.schedule.patience;
         if is_over {
             if let (Alpha::Auto, Some(tradeoffs)) = (config.alpha, &mut state.tradeoffs)
-                && state.stage < NARROWING
+                && state.stage == 0
             {
                 let costs: Vec<f64> = outcome.evaluations.iter().map(|e| e.cost).collect();
                 tradeoffs.trained = narrowed(tradeoffs.trained, &costs);
+                judge_anew = true;
             }
             state.stage += 1;
             (state.stage_epoch, state.since_best) = (0, 0);
         }
-        Ok(Then { restore: is_over, reset: false })
+        Ok(Then { restore: is_over, judge_anew, ..Then::default() })
     }
 
     fn epochs_at_most(config: &Config) -> usize {

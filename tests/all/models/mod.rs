@@ -40,6 +40,7 @@ pub fn history() -> Vec<Epoch> {
         validation: Evaluation { objective: 0.48f64.sqrt(), ..Evaluation::default() },
         passes: Vec::new(),
         best: index == 1,
+        judged: None,
         seconds: 1e-3 * index as f64,
     };
     vec![epoch(0, Phase::WarmUp), epoch(1, Phase::Stage(0)), epoch(2, Phase::Stage(1))]

@@ -29,7 +29,6 @@ fn mask_carry<T: Real>(p: &MaskCarry, mut args: Args<T>) {
     let (pitch, plain) = (p.pitch as usize, groups.are_columns());
     for row in 0..rows {
         let tape_row = p.step as usize * rows + row;
-        let balance = tape[row * scalars::LEN + scalars::BALANCE];
         let now = &tape[tape_row * scalars::LEN..][..scalars::LEN];
         let from_loss = &loss_mask_grad[tape_row * pitch..][..features];
         let m = &mut mask_grad[row * pitch..][..features];
@@ -49,7 +48,7 @@ fn mask_carry<T: Real>(p: &MaskCarry, mut args: Args<T>) {
             let (by_column, by_mask) = (&din[..features], &din[columns..][..features]);
             let (chance, from_loss, x) = (&chance[..features], &from_loss[..features], &x[..features]);
             for feature in 0..features {
-                let input = (by_mask[feature] + by_column[feature] * x[feature]) / balance;
+                let input = by_mask[feature] + by_column[feature] * x[feature];
                 let carried =
                     (T::ONE - chance[feature]) * m[feature] + per_weight * from_loss[feature] + input;
                 m[feature] = carried.flush();
@@ -59,7 +58,7 @@ fn mask_carry<T: Real>(p: &MaskCarry, mut args: Args<T>) {
         for (feature, m) in m.iter_mut().enumerate() {
             let carried = (T::ONE - chance[feature]) * *m
                 + per_weight * from_loss[feature]
-                + through_input(&groups, columns, feature, din, x) / balance;
+                + through_input(&groups, columns, feature, din, x);
             *m = carried.flush();
         }
     }

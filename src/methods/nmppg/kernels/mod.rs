@@ -75,8 +75,6 @@ words! {
         LOG_MASS,
         /// What the instance's α, λ and guard are multiplied by; only in the rows of the first step.
         FACTOR,
-        /// The instance's weight in the policy's gradient; only there as well.
-        BALANCE,
     }
 }
 

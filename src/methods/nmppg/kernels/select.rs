@@ -259,11 +259,9 @@ fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
     let costs = &costs[..features];
     let splat = |value| V::splat(set, value);
     for row in 0..rows {
-        let own = &tape[row * scalars::LEN..][..scalars::LEN];
-        let (balance, factor) = (own[scalars::BALANCE], own[scalars::FACTOR]);
+        let factor = tape[row * scalars::LEN + scalars::FACTOR];
         let (alpha, lambda) = (settings[hyper::ALPHA] * factor, settings[hyper::LAMBDA] * factor);
         let guard = settings[hyper::GUARD] * factor;
-        let cool = cool_hard * balance;
         let loss_at = |tape_row: usize| losses[tape_row * losses::LEN + losses::LOSS];
         let tape_row = p.step as usize * rows + row;
         let z = &mut logits[tape_row * pitch..][..=features];
@@ -326,11 +324,11 @@ fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
                 dz = dz + r * (splat(relaxed) * (dr - splat(pull)) - splat(along_chance));
             }
             let open = raw.above(splat(V::Real::BLOCKED * V::Real::of(0.1)));
-            (dz * splat(cool)).flush().where_or(open, splat(zero)).store(&mut z[part]);
+            (dz * splat(cool_hard)).flush().where_or(open, splat(zero)).store(&mut z[part]);
         }
-        z[chosen] = (z[chosen] + advantage * cool).flush();
+        z[chosen] = (z[chosen] + advantage * cool_hard).flush();
         let dz = bonus * stopping * (log_p_stop + entropy) + turn + push;
-        z[features] = (dz * cool).flush();
+        z[features] = (dz * cool_hard).flush();
         tape[tape_row * scalars::LEN + scalars::VALUE] =
             alpha * go * price + halt * loss - settings[hyper::LURE] * lambda * entropy + go * value_next;
     }

@@ -1,0 +1,212 @@
+//! What a model of many trade-offs gives at each of them, and which one to take: the curve of performance against cost.
+
+use super::evaluate::{Rules, Summary, episodes};
+use super::history::Pass;
+use super::model::Model;
+use crate::data::encoding::Metric;
+use crate::data::{Dataset, Part};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// What a model does at one α, on rows it was not trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CurvePoint {
+    /// What a unit of cost is worth.
+    pub alpha: f64,
+    /// Mean cost of what was acquired.
+    pub cost: f64,
+    /// Mean loss, in nats.
+    pub loss: f64,
+    /// Share of right answers.
+    pub accuracy: f64,
+    /// F1 averaged over the classes; `None` where it was not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub macro_f1: Option<f64>,
+    /// Features acquired, on average.
+    pub acquisitions: f64,
+}
+
+impl CurvePoint {
+    /// The number to judge by; accuracy where it was not counted.
+    pub fn score(&self, metric: Metric) -> f64 {
+        match (metric, self.macro_f1) {
+            (Metric::MacroF1, Some(f1)) => f1,
+            _ => self.accuracy,
+        }
+    }
+
+    fn new(alpha: f64, of: &Summary) -> Self {
+        let Summary { cost, loss, accuracy, macro_f1, acquisitions, .. } = *of;
+        Self { alpha, cost, loss, accuracy, macro_f1: Some(macro_f1), acquisitions }
+    }
+}
+
+impl From<&Pass> for CurvePoint {
+    fn from(pass: &Pass) -> Self {
+        let e = pass.evaluation;
+        Self {
+            alpha: pass.alpha,
+            cost: e.cost,
+            loss: e.loss,
+            accuracy: e.accuracy,
+            macro_f1: None,
+            acquisitions: e.acquisitions,
+        }
+    }
+}
+
+/// Three points of a curve that are worth knowing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choices {
+    /// The cheapest that has half of what the knee gains.
+    pub cheap: CurvePoint,
+    /// The knee: from here on, more cost gains little.
+    pub knee: CurvePoint,
+    /// The cheapest that has nearly all that can be gained.
+    pub thorough: CurvePoint,
+}
+
+/// Share of the knee's gain that is cheap, and of all that can be gained that is thorough.
+const CHEAP: f64 = 0.5;
+const THOROUGH: f64 = 0.97;
+
+impl Model {
+    /// What it does at some α, from the smallest to the largest, on rows of a split of its data set.
+    ///
+    /// # Errors
+    /// It was trained for one trade-off, or the data set is of another problem.
+    pub fn measure(&self, data: &Dataset, part: Part, alphas: &[f64]) -> Result<Vec<CurvePoint>> {
+        let labels = &data.splits()[part as usize].y;
+        let point = |&alpha: &f64| {
+            let at = self.clone().with_tradeoff(alpha)?;
+            let ended = episodes(&at, data, part, &Rules::default())?.ended();
+            Ok(CurvePoint::new(alpha, &ended.summary(data.problem(), labels, alpha)))
+        };
+        alphas.iter().map(point).collect()
+    }
+
+    /// The same model with a curve measured at so many α on the validation rows: finer than what training has left.
+    ///
+    /// # Errors
+    /// The data set is of another problem.
+    pub fn with_curve(mut self, data: &Dataset, points: usize) -> Result<Self> {
+        if let Some(range) = self.alphas() {
+            self.curve = self.measure(data, Part::Validation, &range.grid(points))?;
+        }
+        Ok(self)
+    }
+
+    /// What it does at each α that was measured on the validation rows, from the smallest; empty for a model of one
+    /// trade-off.
+    pub fn curve(&self) -> &[CurvePoint] {
+        &self.curve
+    }
+
+    /// What it is judged by.
+    pub fn metric(&self) -> Metric {
+        self.encoding().map_or(Metric::Accuracy, |encoding| encoding.metric)
+    }
+
+    /// The α whose mean cost on the validation rows is this; the largest or the smallest if the model always spends more
+    /// or less.
+    ///
+    /// # Errors
+    /// The model is one of a single trade-off, or this is less than nothing or more than everything costs.
+    pub fn alpha_for_spend(&self, cost: f64) -> Result<f64> {
+        let curve = self.known_curve()?;
+        let everything: f64 = self.problem().features().iter().map(|feature| feature.cost).sum();
+        if !(cost >= 0.0 && cost <= everything) {
+            return Err(Error::Config(format!(
+                "{cost} is to be spent on average, but it must be 0 to {everything}, what everything costs"
+            )));
+        }
+        let (first, last) = (curve[0], curve[curve.len() - 1]);
+        if cost >= first.cost {
+            return Ok(first.alpha);
+        }
+        let crossing = curve.windows(2).find(|pair| pair[0].cost >= cost && cost >= pair[1].cost);
+        Ok(crossing.map_or(last.alpha, |pair| {
+            let share = (pair[0].cost - cost) / (pair[0].cost - pair[1].cost).max(1e-12);
+            // Even in ln α, as the grid is.
+            pair[0].alpha * (pair[1].alpha / pair[0].alpha).powf(share)
+        }))
+    }
+
+    /// The largest α, which is the cheapest, whose score on the validation rows reaches this.
+    ///
+    /// # Errors
+    /// The model is one of a single trade-off, or no α reaches it.
+    pub fn alpha_for_target(&self, score: f64) -> Result<f64> {
+        let (curve, metric) = (self.known_curve()?, self.metric());
+        if let Some(point) = curve.iter().rfind(|point| point.score(metric) >= score) {
+            return Ok(point.alpha);
+        }
+        let best = curve.iter().map(|point| point.score(metric)).fold(0.0, f64::max);
+        Err(Error::Config(format!(
+            "the target is {score}, but the model reaches a validation {metric} of {best:.4} at most"
+        )))
+    }
+
+    /// Three α that are worth knowing; `None` for a model of one trade-off.
+    pub fn choices(&self) -> Option<Choices> {
+        choices(&self.curve)
+    }
+
+    fn known_curve(&self) -> Result<&[CurvePoint]> {
+        if self.curve.is_empty() {
+            return Err(Error::Config(
+                "the model was trained for one trade-off and knows no other: train it for a range of α"
+                    .into(),
+            ));
+        }
+        Ok(&self.curve)
+    }
+}
+
+/// Gains are in loss, which every question changes, not in a score, which only some do.
+fn choices(curve: &[CurvePoint]) -> Option<Choices> {
+    let last = *curve.last()?;
+    let least = |value: fn(&CurvePoint) -> f64| curve.iter().map(value).fold(f64::INFINITY, f64::min);
+    let (best, cheapest) = (least(|p| p.loss), least(|p| p.cost));
+    let dearest = -least(|p| -p.cost);
+    let worst = -least(|p| -p.loss);
+    let gain = |p: &CurvePoint| (worst - p.loss) / (worst - best).max(1e-12);
+    let spent = |p: &CurvePoint| (p.cost - cheapest) / (dearest - cheapest).max(1e-12);
+    let reaching = |share: f64| *curve.iter().rfind(|p| gain(p) >= share).unwrap_or(&last);
+    // From the cheapest on, so that of equal ones it is taken.
+    let knee = curve
+        .iter()
+        .rev()
+        .fold(last, |best, p| if gain(p) - spent(p) > gain(&best) - spent(&best) + 1e-9 { *p } else { best });
+    Some(Choices { cheap: reaching(CHEAP * gain(&knee)), knee, thorough: reaching(THOROUGH) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(alpha: f64, cost: f64, loss: f64) -> CurvePoint {
+        CurvePoint { alpha, cost, loss, accuracy: 1.0 - loss, macro_f1: None, acquisitions: cost }
+    }
+
+    #[test]
+    fn the_knee_is_where_more_cost_gains_little() {
+        let curve = [
+            point(0.001, 10.0, 0.10),
+            point(0.01, 6.0, 0.11),
+            point(0.03, 4.0, 0.15),
+            point(0.1, 1.0, 0.45),
+            point(0.5, 0.0, 0.9),
+        ];
+        let Choices { cheap, knee, thorough } = choices(&curve).expect("there is a curve");
+        assert_eq!((cheap.alpha, knee.alpha, thorough.alpha), (0.1, 0.03, 0.01));
+        assert_eq!(choices(&[]), None);
+        let flat = [point(0.1, 0.0, 0.5), point(0.2, 0.0, 0.5)];
+        assert_eq!(
+            choices(&flat).expect("there is a curve").knee.alpha,
+            0.2,
+            "nothing to gain: the cheapest"
+        );
+    }
+}
