@@ -10,6 +10,7 @@ use querent::data::table::{TableReader, read_rows};
 use querent::data::{Dataset, Split};
 use querent::files::write_atomically;
 use querent::policy::evaluate::{self, Rules, Summary};
+use querent::policy::tradeoff::rounded;
 use querent::run::{FILE, Run};
 use querent::{Error, Model};
 use std::io::Write;
@@ -202,7 +203,7 @@ fn show(model: &Model, summary: &Summary, nothing: &Summary, out: &mut impl Writ
         ("loss (nats)".into(), pair(|s| s.loss)),
         ("cost".into(), pair(|s| s.cost)),
         ("questions".into(), pair(|s| s.acquisitions)),
-        (format!("objective (loss + {} · cost)", model.alpha()), pair(|s| s.objective)),
+        (format!("objective (loss + {} · cost)", rounded(model.alpha())), pair(|s| s.objective)),
     ] {
         rows.push(row(&name, value, other));
     }

@@ -14,7 +14,7 @@ use std::path::Path;
 /// What trades loss for cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tradeoff {
-    /// α, what a unit of cost is worth: a training for each.
+    /// α, what a unit of cost is worth: training knows it, one or a range of them.
     Alpha,
     /// A threshold of the stop rule: one training has them all.
     Threshold,

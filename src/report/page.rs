@@ -3,6 +3,7 @@
 use super::{CurvePoint, PathPanel, Series, curve, dynamics, paths};
 use crate::data::encoding::short;
 use crate::digest::{Digest, Node};
+use crate::methods::fixed::Subset;
 use crate::policy::Model;
 use crate::run::{Point, Run};
 use std::fmt::Write;
@@ -148,19 +149,31 @@ fn results(out: &mut String, run: &Run) -> std::fmt::Result {
             text(name)
         )
     };
+    let fixed = |out: &mut String, subset: &Subset| {
+        let shown = subset.features.iter().take(6).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = if subset.features.len() > 6 { ", …" } else { "" };
+        let name = format!("the same for everybody: {shown}{more}");
+        let numbers = [subset.score(metric), subset.accuracy, subset.loss, subset.cost];
+        row(out, &name, numbers, &subset.features.len().to_string())
+    };
+    // Points of one model have fixed sets in common: those are listed once, below.
+    let mut of_ranges: Vec<&Subset> = Vec::new();
+    for subset in run.points.iter().filter(|point| point.range.is_some()).flat_map(|point| &point.subsets) {
+        if !subset.features.is_empty() && !of_ranges.iter().any(|other| other.features == subset.features) {
+            of_ranges.push(subset);
+        }
+    }
+    of_ranges.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     for point in &run.points {
         let t = &point.test;
         let name = format!("policy, {} = {}, seed {}", point.symbol(), point.alpha, point.seed);
         let questions = format!("{:.2}", t.acquisitions);
         row(out, &name, [t.score(metric), t.accuracy, t.loss, t.cost], &questions)?;
-        for subset in &point.subsets {
-            let shown = subset.features.iter().take(6).map(String::as_str).collect::<Vec<_>>().join(", ");
-            let more = if subset.features.len() > 6 { ", …" } else { "" };
-            let name = format!("the same for everybody: {shown}{more}");
-            let numbers = [subset.score(metric), subset.accuracy, subset.loss, subset.cost];
-            row(out, &name, numbers, &subset.features.len().to_string())?;
+        if point.range.is_none() {
+            point.subsets.iter().try_for_each(|subset| fixed(out, subset))?;
         }
     }
+    of_ranges.into_iter().try_for_each(|subset| fixed(out, subset))?;
     for (name, subset) in [("nothing asked", &run.nothing), ("everything asked", &run.everything)] {
         if let Some(s) = subset {
             let questions = if s.features.is_empty() { 0 } else { run.features };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// In a file or on the command line: a number, a list of two, or `"auto"`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(try_from = "Written", into = "Written")]
 pub enum Alpha {
     /// One, for the whole run.
     One(f64),
@@ -26,21 +26,26 @@ pub enum Alpha {
 enum Written {
     One(f64),
     Range([f64; 2]),
-    Named(Name),
+    Word(String),
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Name {
-    Auto,
-}
+/// The word for a range that is to be found.
+const AUTO: &str = "auto";
 
-impl From<Written> for Alpha {
-    fn from(written: Written) -> Self {
+impl TryFrom<Written> for Alpha {
+    type Error = String;
+
+    fn try_from(written: Written) -> std::result::Result<Self, String> {
         match written {
-            Written::One(alpha) => Alpha::One(alpha),
-            Written::Range(ends) => Alpha::Range(ends),
-            Written::Named(Name::Auto) => Alpha::Auto,
+            Written::One(alpha) => Ok(Alpha::One(alpha)),
+            Written::Range(ends) => Ok(Alpha::Range(ends)),
+            Written::Word(word) if word == AUTO => Ok(Alpha::Auto),
+            // As `--set` has it, which puts what is no word in a word's place into quotes.
+            Written::Word(word) => match serde_json::from_str(&word) {
+                Ok(Written::One(alpha)) => Ok(Alpha::One(alpha)),
+                Ok(Written::Range(ends)) => Ok(Alpha::Range(ends)),
+                _ => Err(format!("alpha is `{word}`, but it must be a number, a list of two, or `{AUTO}`")),
+            },
         }
     }
 }
@@ -50,7 +55,7 @@ impl From<Alpha> for Written {
         match alpha {
             Alpha::One(alpha) => Written::One(alpha),
             Alpha::Range(ends) => Written::Range(ends),
-            Alpha::Auto => Written::Named(Name::Auto),
+            Alpha::Auto => Written::Word(AUTO.into()),
         }
     }
 }
@@ -223,6 +228,10 @@ mod tests {
             assert_eq!(serde_json::to_string(&alpha).expect("written"), text);
             assert_eq!(serde_json::from_str::<Alpha>(text).expect("read"), alpha);
         }
-        assert!(serde_json::from_str::<Alpha>("\"always\"").is_err());
+        for (text, alpha) in [("\"0.5\"", Alpha::One(0.5)), ("\"[0.1, 2]\"", Alpha::Range([0.1, 2.0]))] {
+            assert_eq!(serde_json::from_str::<Alpha>(text).expect("read"), alpha);
+        }
+        let said = serde_json::from_str::<Alpha>("\"always\"").expect_err("no word of it").to_string();
+        assert!(said.contains("`always`") && said.contains("`auto`"), "{said}");
     }
 }

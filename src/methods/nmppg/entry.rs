@@ -10,12 +10,10 @@ use serde_json::Value;
 /// NM-PPG.
 pub static ENTRY: Entry = Entry {
     name: super::NAME,
-    about: "non-myopic pathwise policy gradients: the whole trajectory is relaxed, for one α",
+    about: "non-myopic pathwise policy gradients: the whole trajectory is relaxed; one model for every α",
     kernels: kernels::KERNELS,
     tradeoff: Tradeoff::Alpha,
-    defaults: |data| {
-        serde_json::to_value(Config::for_table(data, Config::default().alpha)).unwrap_or_default()
-    },
+    defaults: |data| serde_json::to_value(Config::for_table(data, Alpha::Auto)).unwrap_or_default(),
     // How far the average reaches back follows from how long the run is.
     settle: |defaults, chosen| {
         let config = read(&chosen)?;
