@@ -195,6 +195,11 @@ impl Model {
         }
     }
 
+    /// What it knows about trade-offs; `None` for a single one, or if training did not know.
+    pub fn tradeoffs(&self) -> Option<Tradeoffs> {
+        self.tradeoffs
+    }
+
     /// The trade-offs it was trained for; `None` for a single one, or if training did not know.
     pub fn alphas(&self) -> Option<AlphaRange> {
         self.tradeoffs.map(|tradeoffs| tradeoffs.trained)

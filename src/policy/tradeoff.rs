@@ -45,6 +45,11 @@ pub fn rounded(alpha: f64) -> f64 {
 }
 
 impl AlphaRange {
+    /// A range of next to no width that begins at an α: to look at that one alone.
+    pub(crate) fn from_here(alpha: f64) -> Self {
+        Self { from: alpha, to: alpha * (1.0 + 1e-6) }
+    }
+
     /// The smallest α.
     pub fn from(&self) -> f64 {
         self.from

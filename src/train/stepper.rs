@@ -217,7 +217,8 @@ impl<M: Method> Stepper<M> {
             .collect())
     }
 
-    /// Runs the greedy policy on a split and reads back each instance's path and answer.
+    /// Runs the greedy policy on a split and reads back each instance's path and answer; of several trade-offs, at the
+    /// smallest.
     ///
     /// # Errors
     /// The split is empty, or the device was lost.

@@ -6,7 +6,7 @@ use querent::data::{Dataset, Part, Split};
 use querent::engine::kernels as k;
 use querent::engine::kernels::words::{clock, settings};
 use querent::engine::plan::{Elem, PlanBuilder, Scope};
-use querent::nmppg::{Alpha, Config, Trainer};
+use querent::nmppg::{Alpha, Config, Trainer, traces_blocking};
 use querent::policy::evaluate::{Rules, episodes};
 use querent::policy::tradeoff::COLUMNS;
 use querent::policy::{AlphaRange, history::Phase};
@@ -195,6 +195,11 @@ fn a_session_at_an_alpha_does_what_the_engine_does() {
                 assert!((a - b).abs() < 1e-4, "{name}, α {}: {a} and {b}", pass.alpha);
             }
             costs.push(s.cost);
+            // The same by the engine, path for path but for ties that rounding decides.
+            let rows = data.splits()[1].clone();
+            let on_engine = traces_blocking(&engine, &at, &rows).expect("runs");
+            let same = (0..ended.len()).filter(|&i| ended.path_of(i) == on_engine.path_of(i)).count();
+            assert!(same + 2 >= ended.len(), "{name}, α {}: {same} of {} paths", pass.alpha, ended.len());
         }
         assert!(costs.iter().any(|&cost| cost != costs[0]), "{name}: every α asks the same: {costs:?}");
     }
@@ -265,4 +270,14 @@ fn ranges_that_are_none_are_refused() {
     let cold = short(Alpha::Auto).with(|c| c.schedule.warm_up_epochs = 0);
     let said = Trainer::new(&Engine::cpu(), &data, cold).err().expect("refused").to_string();
     assert!(said.contains("needs a warm-up"), "{said}");
+    // Before the warm-up is over there is no range, and so no model.
+    let mut young = Trainer::new(&Engine::cpu(), &data, short(Alpha::Auto)).expect("valid");
+    young.epoch_blocking().expect("trains");
+    let said = young.finish_blocking().expect_err("too early").to_string();
+    assert!(said.contains("has not found its range"), "{said}");
+    let free = Problem::ungrouped(&[0.0; 4], 2).expect("valid");
+    let [train, validation, test] = data.splits().clone();
+    let free = Dataset::new(free, train, validation, test).expect("valid");
+    let said = Trainer::new(&Engine::cpu(), &free, short(Alpha::Auto)).err().expect("refused").to_string();
+    assert!(said.contains("no feature costs anything"), "{said}");
 }

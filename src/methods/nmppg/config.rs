@@ -407,6 +407,13 @@ impl Config {
         numbers.extend(schedule.temperatures.iter().map(|&tau| ("a temperature", tau, Rule::Positive)));
         range::check(&numbers)?;
         self.alpha.check()?;
+        if self.alpha == Alpha::Auto && problem.features().iter().all(|feature| feature.cost == 0.0) {
+            return Err(Error::Config(
+                "no feature costs anything, so there is no trade-off to learn: give the features costs, or train for \
+                 one α"
+                    .into(),
+            ));
+        }
         if self.alpha.one().is_none() && schedule.warm_up_epochs == 0 {
             return Err(Error::Config(
                 "warm_up_epochs is 0, but a range of α needs a warm-up: what it is worth to know nothing and everything is \

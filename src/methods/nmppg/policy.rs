@@ -35,6 +35,11 @@ pub(super) fn model_of(
     history: Vec<Epoch>,
 ) -> Result<Model> {
     config.check(&problem)?;
+    if config.alpha.one().is_none() && tradeoffs.is_none() {
+        return Err(Error::Config(
+            "the run has not found its range of α yet: that is known after the warm-up".into(),
+        ));
+    }
     let settings = storable("the configuration", &config)?;
     let policy = networks(&problem, &config, tradeoffs, &policy, &predictor)?;
     let (horizon, alpha) = (config.steps(&problem), config.alpha.one().unwrap_or(0.0));
