@@ -4,7 +4,6 @@ use super::{Flags, Task, history_csv, progress};
 use querent::data::Part;
 use querent::nmppg::{Alpha, Trainer, reference_blocking};
 use querent::policy::evaluate::{Rules, Summary, Traces, episodes};
-use querent::policy::tradeoff::rounded;
 use querent::report::{self, CurvePoint, Series};
 use querent::{Engine, Result, files};
 use std::path::Path;
@@ -38,8 +37,9 @@ pub fn run(engine: &Engine, task: &Task, flags: &Flags, folder: &Path) -> Result
     model.save(folder.join("model.safetensors"))?;
     files::write_atomically(&folder.join("history.csv"), history_csv(trainer.history()).as_bytes())?;
 
-    let grid =
-        model.alphas().map_or(Vec::new(), |range| range.grid(POINTS).into_iter().map(rounded).collect());
+    let grid = model
+        .alphas()
+        .map_or(Vec::new(), |range| range.grid(POINTS).into_iter().map(|a| range.shown(a)).collect());
     let labels = &data.splits()[2].y;
     let mut points = Vec::new();
     for alpha in flags.at.clone().unwrap_or(grid) {

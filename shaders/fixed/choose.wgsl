@@ -1,5 +1,5 @@
 // Puts the next feature into the list, if one is due: of the candidates the one that lowers the loss most for its cost,
-//   (L − L_c) / max(cost_c, 0.001),
+//   (L − L_c) / max(cost_c, 0.001),  or times it where the loss rises, so that the cheaper one comes first there as well,
 // with L the loss of the list so far, which is the score of the last candidate: nothing. Then it writes what is left as
 // candidates, and d, for nothing, behind them. One thread; it has hardly anything to do but once an epoch.
 
@@ -26,7 +26,9 @@ fn main(@builtin(local_invocation_index) thread: u32) {
         for (var i = thread; i < nothing; i++) {
             let feature = candidates[i];
             if (feature < nothing) {
-                let gain = (scores[nothing] - scores[i]) / max(costs[feature], 0.001);
+                let less = scores[nothing] - scores[i];
+                let cost = max(costs[feature], 0.001);
+                let gain = select(less * cost, less / cost, less > 0.0);
                 if (best == nothing || gain > most) {
                     best = feature;
                     most = gain;

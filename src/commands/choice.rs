@@ -59,17 +59,17 @@ impl Choice {
 
 /// What a model does at the α it asks at, as far as its curve knows; `None` for a model of one trade-off.
 pub fn expected(model: &Model) -> Option<String> {
-    let alpha = model.alpha();
-    let near = model.curve().iter().min_by(|a, b| {
-        let far = |other: f64| (other / alpha).ln().abs();
-        far(a.alpha).total_cmp(&far(b.alpha))
-    })?;
+    let (alpha, metric) = (model.alpha(), model.metric());
+    let after = model.curve().iter().position(|point| point.alpha >= alpha)?;
+    let [a, b] = [after.saturating_sub(1), after].map(|index| model.curve()[index]);
+    // Between the two points around it, even in ln α, as the curve's points are.
+    let share = if a.alpha < b.alpha { (alpha / a.alpha).ln() / (b.alpha / a.alpha).ln() } else { 0.0 };
+    let between = |a: f64, b: f64| a + (b - a) * share.clamp(0.0, 1.0);
     Some(format!(
-        "α {}: on the validation rows about {:.1} asked, cost {:.2}, {} {:.3}",
+        "α {}: on the validation rows about {:.1} asked, cost {:.2}, {metric} {:.3}",
         rounded(alpha),
-        near.acquisitions,
-        near.cost,
-        model.metric(),
-        near.score(model.metric())
+        between(a.acquisitions, b.acquisitions),
+        between(a.cost, b.cost),
+        between(a.score(metric), b.score(metric))
     ))
 }

@@ -32,6 +32,7 @@ pub fn show(model: &Model, file: &Path, out: &mut impl Write) -> Result<(), Fail
     let Some(choices) = model.choices() else { return Ok(()) };
     let metric = model.metric();
     writeln!(out, "\nWhat to choose, by the validation rows:")?;
+    let shown = |alpha: f64| model.alphas().map_or(alpha, |range| range.shown(alpha));
     // Two that are the same point share a line.
     let mut named: Vec<(String, CurvePoint)> = Vec::new();
     for (name, point) in
@@ -52,7 +53,7 @@ pub fn show(model: &Model, file: &Path, out: &mut impl Write) -> Result<(), Fail
                 point.cost,
                 point.acquisitions
             ),
-            format!("querent ask {} --alpha {}", file.display(), rounded(point.alpha)),
+            format!("querent ask {} --alpha {}", file.display(), shown(point.alpha)),
         ]);
     }
     write_table(out, 3, &rows)?;

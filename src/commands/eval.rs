@@ -80,6 +80,11 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
             (data, part, what.to_string())
         }
     };
+    if let (Some(_), None) = (&args.alphas, model.alphas()) {
+        return Err(Failure::Refused(
+            "--alphas needs a model that was trained for a range of α, and this one was not".into(),
+        ));
+    }
     if let Some(alphas) = &args.alphas {
         return at_each(&model, alphas, (&data, part, &what), args, out);
     }
@@ -96,7 +101,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     let nothing = evaluate::outcomes(&model, &data, part, 0.0)?;
     let nothing = nothing.traces.summary(model.problem(), labels, model.alpha());
     if args.json {
-        let mut value = serde_json::json!({ "rows": what, "nothing_asked": nothing });
+        let mut value = serde_json::json!({ "rows": what, "alpha": model.alpha(), "nothing_asked": nothing });
         if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(&summary) {
             fields.into_iter().for_each(|(key, field)| value[key] = field);
         }

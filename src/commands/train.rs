@@ -12,7 +12,6 @@ use querent::methods::set::set;
 use querent::methods::{self, Entry, Tradeoff};
 use querent::nmppg::{self, Config};
 use querent::policy::evaluate;
-use querent::policy::tradeoff::rounded;
 use querent::run::{Point, Run};
 use querent::{Engine, Error, Model, files};
 use serde_json::Value;
@@ -119,7 +118,9 @@ Examples:
 
 α is the price of cost: with α = 0.05 a question of cost 1 is worth asking if it lowers the loss by 0.05
 nats. Nobody has to know it before training: the model learns all that make a difference, and `querent ask`
-chooses one by --alpha, by what may be spent (--spend), or by what is to be reached (--target). Ctrl-C ends training after the epoch at hand; --resume goes on from there with the same bits. The run's
+chooses one by --alpha, by what may be spent (--spend), or by what is to be reached (--target).
+
+Ctrl-C ends training after the epoch at hand; --resume goes on from there with the same bits. The run's
 folder holds run.json, and for each model a model.safetensors and a checkpoint. `querent report` draws it.";
 
 /// A method's settings for a table: its own defaults, then what was said.
@@ -146,8 +147,7 @@ fn settings(args: &Args, entry: &Entry, data: &Dataset, aim: &Aim, seed: u64) ->
     for assignment in &args.set {
         set(&mut settings, assignment, entry.renamed)?;
     }
-    let is_set = args.set.iter().any(|assignment| assignment.trim_start().starts_with("alpha="));
-    if let (Some(alpha), false) = (aim.setting(), is_set) {
+    if let Some(alpha) = aim.setting() {
         settings["alpha"] = alpha;
     }
     (entry.settle)(&defaults, settings)
@@ -191,6 +191,10 @@ impl Aim {
         };
         if let Some(instead) = refused {
             return Err(Failure::Refused(format!("{}: {instead}", entry.name)));
+        }
+        let names = args.set.iter().map(|assignment| assignment.split('=').next().unwrap_or_default().trim());
+        if entry.tradeoff == Tradeoff::Alpha && names.into_iter().any(|name| name == "alpha") {
+            return Err(Failure::Refused("--set alpha: say --alpha A or --range LO,HI instead".into()));
         }
         let aims = match (&args.alphas, args.alpha, args.range.as_deref()) {
             _ if entry.tradeoff == Tradeoff::Threshold => vec![Self::Thresholds],
@@ -342,7 +346,10 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
         record.save(&folder)?;
     }
     show(&record, out)?;
-    let model = folder.join(&record.points[0].model);
+    let Some(first) = record.points.first() else {
+        return Err(Failure::Refused("no model was tested".into()));
+    };
+    let model = folder.join(&first.model);
     curve::show(&Model::load(&model)?, &model, out)?;
     writeln!(out, "\nAsk it: querent ask {}", model.display())?;
     writeln!(out, "See it: querent report {}", folder.display())?;
@@ -468,11 +475,8 @@ fn test_points(
     let data = &prepared.data;
     let tradeoffs = match job.aim {
         Aim::One(alpha) => vec![*alpha],
-        // The ends as they are: rounded they may be outside.
         Aim::Range(_) | Aim::Found => trained.model.alphas().map_or(Vec::new(), |range| {
-            let inside =
-                |alpha: f64| Some(rounded(alpha)).filter(|&near| range.contains(near)).unwrap_or(alpha);
-            range.grid(TESTED).into_iter().map(inside).collect()
+            range.grid(TESTED).into_iter().map(|alpha| range.shown(alpha)).collect()
         }),
         Aim::Thresholds => args.thresholds.clone().unwrap_or_else(|| {
             let most = (data.problem().classes().len() as f64).ln();

@@ -103,9 +103,10 @@ impl Model {
         &self.curve
     }
 
-    /// What it is judged by.
+    /// What its curve is judged by: what the problem says, or accuracy where that was not counted.
     pub fn metric(&self) -> Metric {
-        self.encoding().map_or(Metric::Accuracy, |encoding| encoding.metric)
+        let counted = self.curve.iter().all(|point| point.macro_f1.is_some());
+        self.encoding().map(|encoding| encoding.metric).filter(|_| counted).unwrap_or_default()
     }
 
     /// The α whose mean cost on the validation rows is this; the largest or the smallest if the model always spends more
@@ -155,10 +156,13 @@ impl Model {
 
     fn known_curve(&self) -> Result<&[CurvePoint]> {
         if self.curve.is_empty() {
-            return Err(Error::Config(
-                "the model was trained for one trade-off and knows no other: train it for a range of α"
-                    .into(),
-            ));
+            let why = match self.alphas() {
+                Some(_) => "the model's curve was not measured: `Model::with_curve` does it",
+                None => {
+                    "the model was trained for one trade-off and knows no other: train it for a range of α"
+                }
+            };
+            return Err(Error::Config(why.into()));
         }
         Ok(&self.curve)
     }

@@ -198,7 +198,8 @@ pub struct Epoch {
     pub settings: BTreeMap<String, f64>,
     /// Means over the epoch's training instances.
     pub train: Means,
-    /// The greedy policy on the validation rows; of several trade-offs, the mean.
+    /// The greedy policy on the validation rows; of several trade-offs, the mean. In the warm-up for a range of α: the
+    /// mean of nothing and everything seen.
     pub validation: Evaluation,
     /// Where there are several, each of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]

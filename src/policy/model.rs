@@ -99,6 +99,9 @@ impl Model {
         // Until it is measured more finely: what the epoch that was kept did.
         let kept = history.iter().rfind(|epoch| epoch.best).filter(|_| tradeoffs.is_some());
         let curve = kept.map_or(Vec::new(), |epoch| epoch.passes.iter().map(CurvePoint::from).collect());
+        // The range may have been narrowed since.
+        let is_known = |point: &CurvePoint| tradeoffs.is_some_and(|of| of.trained.contains(point.alpha));
+        let curve: Vec<CurvePoint> = curve.into_iter().filter(is_known).collect();
         let features = problem.features().len();
         if horizon == 0 || horizon > features {
             return fail(format!("the horizon is {horizon}, but there are {features} features"));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Columns that tell a network the trade-off: hat functions, the knots of a linear spline over ln α.
 pub const COLUMNS: usize = 8;
 
-/// A range of trade-offs, from the smallest to the largest α; equal for a single one.
+/// A range of trade-offs, from the smallest to the largest α.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "[f64; 2]", into = "[f64; 2]")]
 pub struct AlphaRange {
@@ -35,7 +35,7 @@ impl From<AlphaRange> for [f64; 2] {
 
 impl std::fmt::Display for AlphaRange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} to {}", rounded(self.from), rounded(self.to))
+        write!(f, "{} to {}", self.from, self.to)
     }
 }
 
@@ -87,6 +87,11 @@ impl AlphaRange {
         (0..points).map(at).collect()
     }
 
+    /// An α of the range as it is shown: rounded, unless that would be outside.
+    pub fn shown(&self, alpha: f64) -> f64 {
+        Some(rounded(alpha)).filter(|&near| self.contains(near)).unwrap_or(alpha)
+    }
+
     /// The range with so much of its width (in ln α) more at each end.
     pub fn widened(&self, share: f64) -> Self {
         let factor = (share * self.span()).exp();
@@ -116,11 +121,6 @@ pub struct Tradeoffs {
 }
 
 impl Tradeoffs {
-    /// All of a range.
-    pub fn all(range: AlphaRange) -> Self {
-        Self { scale: range, trained: range }
-    }
-
     /// Checks that the policy knows an α.
     ///
     /// # Errors

@@ -28,13 +28,13 @@ const PANELS: [Panel; 3] = [
         name: "objective (nats)",
         // In the warm-up there is no rollout.
         train: |epoch| if staged(epoch) { loss_and_cost(epoch) } else { f64::NAN },
-        validation: |epoch| epoch.validation.objective,
+        validation: |epoch| if surveyed(epoch) { f64::NAN } else { epoch.validation.objective },
         zero: false,
     },
     Panel {
         name: "loss (nats)",
         train: |epoch| epoch.train["prediction_loss"],
-        validation: |epoch| epoch.validation.loss,
+        validation: |epoch| if surveyed(epoch) { f64::NAN } else { epoch.validation.loss },
         zero: false,
     },
     Panel { name: "mean cost", train: |_| f64::NAN, validation: |epoch| epoch.validation.cost, zero: true },
@@ -44,6 +44,11 @@ const PANELS: [Panel; 3] = [
 /// What training lowers, without what only makes it try things where a method tells the two apart.
 fn loss_and_cost(epoch: &Epoch) -> f64 {
     epoch.train.get("loss_and_cost").unwrap_or(epoch.train["objective"])
+}
+
+/// Whether the validation was of no policy, but of nothing and everything seen.
+fn surveyed(epoch: &Epoch) -> bool {
+    !staged(epoch) && !epoch.passes.is_empty()
 }
 
 fn staged(epoch: &Epoch) -> bool {

@@ -189,11 +189,14 @@ fn performance(run: &Run, title: &str, here: Option<&Point>) -> String {
     let (many, alone): (Vec<&Point>, Vec<&Point>) =
         run.points.iter().partition(|point| point.range.is_some());
     let mut series = Vec::new();
-    for (name, points) in [("one model", &many), ("policy", &alone)] {
-        if !points.is_empty() {
-            let name = if name == "policy" && !many.is_empty() { "a model for each α" } else { name };
-            series.push(Series { name: name.into(), points: means(run, points) });
-        }
+    // Each model of a range is a line of its own: the ranges differ.
+    for points in many.chunk_by(|a, b| a.model == b.model) {
+        series
+            .push(Series { name: format!("one model, seed {}", points[0].seed), points: means(run, points) });
+    }
+    if !alone.is_empty() {
+        let name = if many.is_empty() { "policy" } else { "a model for each α" };
+        series.push(Series { name: name.into(), points: means(run, &alone) });
     }
     let subsets = run.points.iter().flat_map(|point| &point.subsets);
     let mut fixed: Vec<CurvePoint> =

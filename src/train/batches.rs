@@ -496,7 +496,7 @@ impl Batches {
         self.gather_rows(b, rows, [self.chunk.x, self.chunk.y]);
     }
 
-    /// Draws a condition for each instance of a micro-batch: into its row, and its factor into a word of a row of
+    /// Draws a condition for each instance of a micro-batch (where there are none, every factor is 1): into its row, and its factor into a word of a row of
     /// `factors` (buffer, stride, word).
     pub fn condition(
         &self,

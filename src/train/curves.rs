@@ -56,7 +56,7 @@ pub struct Buffers<'a> {
     /// the right answers, of the cost and of the acquisitions, the number of rows, and three more that a method may have. With several
     /// passes over the rows (a range of α), those of the first, the smallest α.
     pub validation: &'a wgpu::Buffer,
-    /// What the greedy policy asked on the validation rows in the last epoch: u32 counts
+    /// What the greedy policy asked on the validation rows in the last epoch, in all passes over them: u32 counts
     /// `[step][feature]`, the last column being the instances that have stopped by then.
     pub paths: &'a wgpu::Buffer,
     /// Points of the training curve in an epoch.

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use web_time::Instant;
 
+/// A judgement that any epoch beats: there are kept weights, but what they were judged by no longer counts.
+const ANYTHING: f64 = f64::MAX;
+
 /// Points of the training curve in an epoch, at most.
 const POINTS: usize = 16;
 
@@ -188,6 +191,11 @@ impl<M: Method> Procedure<M> {
         }
     }
 
+    /// What the best epoch so far was judged by.
+    pub fn best(&self) -> Option<f64> {
+        self.place.best.filter(|&best| best < ANYTHING)
+    }
+
     /// An error that ended the run.
     pub fn check(&self) -> Result<()> {
         self.failed.map_or(Ok(()), |step| Err(Error::NonFinite { step }))
@@ -251,10 +259,13 @@ impl<M: Method> Procedure<M> {
         let mut outcome =
             Outcome { phase, train: &train, validation: &validation, evaluations: &evaluations, best: false };
         let judged = stepper.method.judge(&self.place.state, &outcome);
+        let judged = judged.filter(|judged| judged.is_finite());
         let best = judged.is_some_and(|judged| self.place.best.is_none_or(|best| judged < best));
         outcome.best = best;
         let (config, problem) = (stepper.config().clone(), stepper.problem().clone());
-        let then = stepper.method.follow(&config, &problem, &mut self.place.state, &outcome)?;
+        let mut state = self.place.state.clone();
+        let then = stepper.method.follow(&config, &problem, &mut state, &outcome)?;
+        self.place.state = state;
         let several = evaluations.len() > 1;
         let epoch = Epoch {
             index: self.place.history.len(),
@@ -280,7 +291,7 @@ impl<M: Method> Procedure<M> {
             between.push(Work::Restore);
         }
         if then.judge_anew {
-            self.place.best = None;
+            self.place.best = self.place.best.map(|_| ANYTHING);
         }
         if then.reset {
             between.push(Work::Reset);

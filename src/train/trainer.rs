@@ -111,9 +111,11 @@ impl<M: Method> Trainer<M> {
         M::epochs_behind(self.stepper.config(), &self.procedure.place.state)
     }
 
-    /// The best validation objective so far.
+    /// What the best epoch so far was judged by: for NM-PPG the validation objective, or with a range of α the mean of
+    /// the objectives, each relative to doing without a policy; `None` before there is one, and when what was judged has
+    /// just changed.
     pub fn best(&self) -> Option<f64> {
-        self.procedure.place.best
+        self.procedure.best()
     }
 
     /// Trains to the end of an epoch and evaluates it. `None` when the run is over.
@@ -434,7 +436,7 @@ pub trait Training: wgpu::WasmNotSend {
     fn epochs_at_most(&self) -> usize;
     /// Epochs that are behind, those that early stopping skipped included.
     fn epochs_behind(&self) -> usize;
-    /// The best validation objective so far.
+    /// What the best epoch so far was judged by.
     fn best(&self) -> Option<f64>;
     /// Writes everything needed to continue with equal bits to a file.
     ///

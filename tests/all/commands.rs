@@ -400,6 +400,10 @@ fn one_model_for_every_alpha() {
         (vec!["train", "problem.toml", "--range", "0.1,0.1", "--out", "x"], "0.1 to 0.1".into()),
         (vec!["train", "problem.toml", "--range", "0,0.1", "--out", "x"], "0 to 0.1".into()),
         (vec!["train", "problem.toml", "--range", "0.1", "--out", "x"], "two numbers".into()),
+        (
+            vec!["train", "problem.toml", "--set", "alpha = 0.1", "--out", "x"],
+            "say --alpha A or --range".into(),
+        ),
         (vec!["train", "problem.toml", "--range", "0.1,nan", "--out", "x"], "alpha must be a number".into()),
         (
             vec!["train", "problem.toml", "--range", "0.1,1", "--method", "gdfs", "--out", "x"],
@@ -416,6 +420,7 @@ fn one_model_for_every_alpha() {
     let one = "one/model.safetensors";
     for (arguments, says) in [
         (vec!["ask", one, "--alpha", "0.2"], "trained for one α"),
+        (vec!["eval", one, "--alphas", "0.1,0.2"], "trained for a range of α"),
         (vec!["ask", one, "--spend", "3"], "trained for one trade-off"),
         (vec!["ask", one, "--target", "0.5"], "trained for one trade-off"),
     ] {

@@ -255,6 +255,31 @@ fn a_range_travels_with_the_model() {
     );
 }
 
+/// The range is narrowed after the first of several stages; weights that were kept before stay kept.
+#[test]
+fn narrowing_loses_no_weights() {
+    let data = table([2_000, 200, 100]);
+    for temperatures in [vec![0.5], vec![0.8, 0.2]] {
+        let several = temperatures.len() > 1;
+        let config = enough().with(|c| {
+            c.alpha = Alpha::Auto;
+            c.schedule.temperatures = temperatures;
+        });
+        let stage_epochs = config.schedule.stage_epochs;
+        let mut trainer = Trainer::new(&Engine::cpu(), &data, config.clone()).expect("valid");
+        for _ in 0..config.schedule.warm_up_epochs + stage_epochs {
+            trainer.epoch_blocking().expect("trains");
+        }
+        let at_first = trainer.history().last().expect("epochs").passes.clone();
+        assert_eq!(trainer.best().is_none(), several, "what is judged has changed, or not");
+        let model = trainer.finish_blocking().expect("kept weights");
+        let range = model.alphas().expect("a range");
+        assert!(range.from() >= at_first[0].alpha && range.to() <= at_first[5].alpha);
+        assert!(!model.curve().is_empty() && model.curve().iter().all(|point| range.contains(point.alpha)));
+        assert!(range.contains(model.alpha()));
+    }
+}
+
 #[test]
 fn ranges_that_are_none_are_refused() {
     let data = data();

@@ -195,7 +195,8 @@ pub fn choose_blocking(engine: &Engine, data: &Dataset, config: &Config, cost: f
         let losses = search.losses_blocking(&candidates)?;
         let before = losses[candidates.len()];
         let gain = |(&feature, with): (&usize, &f64)| {
-            ((before - with) / problem.features()[feature].cost.max(1e-3), feature)
+            let (less, cost) = (before - with, problem.features()[feature].cost.max(1e-3));
+            (if less > 0.0 { less / cost } else { less * cost }, feature)
         };
         let mut scored: Vec<(f64, usize)> = candidates.iter().zip(&losses).map(gain).collect();
         scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

@@ -216,7 +216,8 @@ fn choose<T: Real>(p: &Choose, mut args: Args<T>) {
         for (&feature, &score) in candidates[..nothing].iter().zip(scores) {
             if feature < p.features {
                 let cost = costs[feature as usize].larger(T::of(CHEAPEST));
-                let gain = (scores[nothing] - score) / cost;
+                let less = scores[nothing] - score;
+                let gain = if less > T::ZERO { less / cost } else { less * cost };
                 if best.is_none_or(|(_, most)| gain > most) {
                     best = Some((feature, gain));
                 }

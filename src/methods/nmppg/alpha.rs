@@ -108,14 +108,18 @@ impl Alpha {
     /// The trade-offs a run begins with; `None` for a single one, and for a range that is still to be found.
     pub(super) fn given(&self) -> Option<Tradeoffs> {
         match *self {
-            Alpha::Range(ends) => AlphaRange::try_from(ends).ok().map(|trained| {
-                // Wider, as instances get an α from a little beyond the ends as well.
-                let scale = trained.widened(super::method::MARGIN);
-                Tradeoffs { scale, trained }
-            }),
+            Alpha::Range(ends) => AlphaRange::try_from(ends).ok().map(within),
             _ => None,
         }
     }
+}
+
+/// How far beyond the range instances get an α in training, as a share of its width.
+pub(super) const MARGIN: f64 = 0.1;
+
+/// A range on a scale that is wider, as instances get an α from a little beyond the ends as well.
+pub(super) fn within(trained: AlphaRange) -> Tradeoffs {
+    Tradeoffs { scale: trained.widened(MARGIN), trained }
 }
 
 /// A policy that spends less than this share of the most it spends at any α asks next to nothing.
@@ -132,7 +136,9 @@ pub(super) fn narrowed(range: AlphaRange, costs: &[f64]) -> AlphaRange {
     if most == 0.0 {
         return range;
     }
-    let last = costs.iter().position(|&cost| cost < NEXT_TO_NOTHING * most).unwrap_or(costs.len() - 1).max(1);
+    // From the largest α on: a policy that has only begun to learn may ask nothing at a small one.
+    let asks = costs.iter().rposition(|&cost| cost >= NEXT_TO_NOTHING * most).unwrap_or(0);
+    let last = (asks + 1).min(costs.len() - 1);
     let first = costs[..last].iter().rposition(|&cost| cost >= ALL_THAT_HELPS * most);
     AlphaRange::try_from([alphas[first.unwrap_or(0).saturating_sub(1)], alphas[last]].map(rounded))
         .unwrap_or(range)
@@ -167,7 +173,8 @@ impl Survey {
 
     /// What one pays without a policy, at some α: the less of asking nothing and asking everything.
     pub(super) fn without_policy(&self, alpha: f64) -> f64 {
-        self.nothing.min(self.everything + alpha * self.cost)
+        // Never zero: others are divided by it.
+        self.nothing.min(self.everything + alpha * self.cost).max(1e-6)
     }
 
     /// All α that can make a difference. With a gain D of everything over nothing, no feature is worth more than D, so
@@ -184,7 +191,7 @@ impl Survey {
                     .into(),
             ));
         }
-        AlphaRange::try_from([BOTTOM * gain / self.cost, TOP * gain / cheapest].map(rounded))
+        AlphaRange::try_from([BOTTOM * gain / self.cost.max(cheapest), TOP * gain / cheapest].map(rounded))
     }
 }
 
@@ -203,6 +210,7 @@ mod tests {
         assert_eq!(ends(&[8.0, 0.0, 0.0, 0.0]), [0.001, 0.01]);
         assert_eq!(ends(&[8.0, 8.0, 8.0, 8.0]), [0.01, 1.0]);
         assert_eq!(ends(&[0.0; 4]), [0.001, 1.0]);
+        assert_eq!(ends(&[0.0, 8.0, 5.0, 0.0]), [0.001, 1.0], "unlearned at the smallest");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! NM-PPG as the trainer sees it: its settings as words, its schedule, its result.
 
-use super::alpha::{Alpha, Survey, narrowed};
+use super::alpha::{Alpha, Survey, narrowed, within};
 use super::config::Config;
 use super::kernels::hyper;
 use super::plan::NmPpg;
@@ -21,9 +21,6 @@ use std::collections::BTreeMap;
 /// Which random stream the initial weights of the two networks are drawn from.
 const POLICY_STREAM: u32 = 0;
 const PREDICTOR_STREAM: u32 = 1;
-
-/// How far beyond the range that is asked for instances get an α, as a share of its width.
-pub(super) const MARGIN: f64 = 0.1;
 
 /// Where the staged procedure is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -174,7 +171,8 @@ impl Method for NmPpg {
             let [from, to] = [trained.from(), trained.to()].map(|alpha| scale.place(alpha));
             values[settings::CONDITION_FROM] = from;
             values[settings::CONDITION_TO] = to;
-            values[settings::CONDITION_MARGIN] = (MARGIN * (to - from)).min(from).min(1.0 - to).max(0.0);
+            values[settings::CONDITION_MARGIN] =
+                (super::alpha::MARGIN * (to - from)).min(from).min(1.0 - to).max(0.0);
             values[settings::CONDITION_UNIT] = 0.5 * (from + to);
             values[settings::CONDITION_SPAN] = scale.span();
         }
@@ -281,7 +279,7 @@ impl Method for NmPpg {
             {
                 let survey = Survey::new(problem, config.steps(problem), [nothing.loss, everything.loss]);
                 if config.alpha == Alpha::Auto {
-                    state.tradeoffs = Some(Tradeoffs::all(survey.range(problem)?));
+                    state.tradeoffs = Some(within(survey.range(problem)?));
                 }
                 state.survey = Some(survey);
             }
@@ -300,6 +298,7 @@ impl Method for NmPpg {
         if is_over {
             if let (Alpha::Auto, Some(tradeoffs)) = (config.alpha, &mut state.tradeoffs)
                 && state.stage == 0
+                && config.schedule.temperatures.len() > 1
             {
                 let costs: Vec<f64> = outcome.evaluations.iter().map(|e| e.cost).collect();
                 tradeoffs.trained = narrowed(tradeoffs.trained, &costs);
