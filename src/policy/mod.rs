@@ -1,6 +1,7 @@
 //! What a trained thing is: a policy, the model around it and its file, a session that asks, and what it does on many
 //! rows.
 
+pub(crate) mod belief;
 mod curve;
 pub mod evaluate;
 mod file;

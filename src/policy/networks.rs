@@ -1,6 +1,7 @@
 //! A policy of two networks on masked inputs: one chooses, the other predicts. What tells methods apart here is when to
 //! stop.
 
+use super::belief;
 use super::perceptron::{Activations, Perceptron};
 use super::policy::{Case, Policy, Tensor};
 use super::tradeoff::{COLUMNS, Tradeoffs};
@@ -89,11 +90,8 @@ fn move_to(at: f64, stop: &mut Stop, tradeoff: &mut Option<Told>) -> Result<()> 
             "the model was trained for one α and has nothing to move: train it for a range of α, or for another one"
                 .into(),
         )),
-        (Stop::Entropy(_), None) if !(at.is_finite() && at >= 0.0) => Err(Error::Config(format!(
-            "the threshold on the belief's entropy is {at}, but it must be a finite number, zero or more"
-        ))),
         (Stop::Entropy(threshold), None) => {
-            *threshold = at as f32;
+            *threshold = belief::threshold(at)?;
             Ok(())
         }
     }
@@ -113,11 +111,7 @@ struct Instance<'p> {
 impl Instance<'_> {
     /// The softmax of the predictor's output.
     fn believe(&mut self) {
-        let logits = &self.predictor.output()[..self.of.classes];
-        let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        self.belief.iter_mut().zip(logits).for_each(|(p, logit)| *p = (logit - top).exp());
-        let mass: f32 = self.belief.iter().sum();
-        self.belief.iter_mut().for_each(|p| *p /= mass);
+        belief::believe(&self.predictor.output()[..self.of.classes], &mut self.belief);
     }
 }
 
@@ -181,10 +175,7 @@ impl<'p> Case for Instance<'p> {
                     logits[best] - logits[self.of.features]
                 }
             }
-            Stop::Entropy(_) => {
-                let terms = self.belief.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln());
-                terms.sum()
-            }
+            Stop::Entropy(_) => belief::entropy(&self.belief),
         }
     }
 

@@ -4,6 +4,7 @@ use super::config::Config;
 use crate::data::Normalization;
 use crate::error::{Error, Result};
 use crate::nn::Tensors;
+use crate::policy::belief;
 use crate::policy::history::Epoch;
 use crate::policy::{Activations, Case, Model, Perceptron, Policy, Stored, Tensor, Trained, storable};
 use crate::problem::Problem;
@@ -128,7 +129,7 @@ impl Policy for List {
     }
 
     fn set_tradeoff(&mut self, at: f64) -> Result<()> {
-        self.threshold = checked_threshold(at)?;
+        self.threshold = belief::threshold(at)?;
         Ok(())
     }
 
@@ -144,15 +145,6 @@ impl Policy for List {
     }
 }
 
-fn checked_threshold(at: f64) -> Result<f32> {
-    if at.is_finite() && at >= 0.0 {
-        return Ok(at as f32);
-    }
-    Err(Error::Config(format!(
-        "the threshold on the belief's entropy is {at}, but it must be a finite number, zero or more"
-    )))
-}
-
 /// One instance.
 #[derive(Clone, Debug)]
 struct Instance<'p> {
@@ -165,11 +157,7 @@ struct Instance<'p> {
 impl Instance<'_> {
     /// The softmax of the predictor's output.
     fn believe(&mut self) {
-        let logits = &self.predictor.output()[..self.of.classes];
-        let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        self.belief.iter_mut().zip(logits).for_each(|(p, logit)| *p = (logit - top).exp());
-        let mass: f32 = self.belief.iter().sum();
-        self.belief.iter_mut().for_each(|p| *p /= mass);
+        belief::believe(&self.predictor.output()[..self.of.classes], &mut self.belief);
     }
 }
 
@@ -180,7 +168,7 @@ impl<'p> Case for Instance<'p> {
     }
 
     fn set_tradeoff(&mut self, at: f64) -> Result<()> {
-        self.threshold = checked_threshold(at)?;
+        self.threshold = belief::threshold(at)?;
         self.reset();
         Ok(())
     }
@@ -206,7 +194,7 @@ impl<'p> Case for Instance<'p> {
 
     /// The entropy of the belief.
     fn stop_score(&self, _: usize) -> f32 {
-        self.belief.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
+        belief::entropy(&self.belief)
     }
 
     fn belief(&self) -> &[f32] {
