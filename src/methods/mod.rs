@@ -5,6 +5,7 @@ pub mod gdfs;
 pub mod nmppg;
 mod range;
 pub mod set;
+mod usual;
 
 mod registry;
 

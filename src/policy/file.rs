@@ -165,6 +165,15 @@ impl Stored {
         })
     }
 
+    /// The method's settings.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn config<C: serde::de::DeserializeOwned>(&self) -> Result<C> {
+        serde_json::from_value(self.settings.clone())
+            .map_err(|error| Error::Config(format!("the model's `config` cannot be read: {error}")))
+    }
+
     /// Takes a tensor of a shape.
     ///
     /// # Errors

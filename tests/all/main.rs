@@ -23,6 +23,8 @@ mod frames;
 mod full_disk;
 mod fuzz;
 mod gdfs;
+mod gdfs_golden;
+mod gdfs_kernels;
 mod golden;
 mod gradients;
 mod info;

@@ -1,12 +1,13 @@
 //! A fixed list as the trainer sees it: its settings as words, its schedule, its result.
 
-use super::config::{Config, DEFAULT_HORIZON};
+use super::config::Config;
 use super::kernels::hyper;
 use super::plan::Fixed;
 use crate::data::Normalization;
 use crate::engine::kernels::words::{METRICS, general};
 use crate::engine::plan::{BufferId, PlanBuilder, Section};
 use crate::error::Result;
+use crate::methods::usual;
 use crate::nn::{Network, Weights};
 use crate::policy::Model;
 use crate::policy::history::{Epoch, Phase};
@@ -170,13 +171,13 @@ impl Method for Fixed {
     }
 
     fn epochs_at_most(config: &Config) -> usize {
-        config.warm_up_epochs + config.horizon.unwrap_or(DEFAULT_HORIZON) + config.stage_epochs
+        config.warm_up_epochs + config.horizon.unwrap_or(usual::HORIZON) + config.stage_epochs
     }
 
     fn epochs_behind(config: &Config, state: &State) -> usize {
         // Where the horizon is that of a small table, the epochs it does without are behind with the list.
         let listed =
-            if state.stage_epoch > 0 { config.horizon.unwrap_or(DEFAULT_HORIZON) } else { state.chosen };
+            if state.stage_epoch > 0 { config.horizon.unwrap_or(usual::HORIZON) } else { state.chosen };
         state.warm_up_done + listed + state.stage_epoch
     }
 

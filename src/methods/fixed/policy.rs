@@ -46,8 +46,7 @@ pub fn model(
 /// # Errors
 /// Settings or tensors that do not fit the problem.
 pub(super) fn load(stored: &mut Stored) -> Result<Box<dyn Policy>> {
-    let config: Config = serde_json::from_value(stored.settings.clone())
-        .map_err(|error| Error::Config(format!("the model's `config` cannot be read: {error}")))?;
+    let config: Config = stored.config()?;
     config.check(&stored.problem)?;
     let list = stored.take("list", &[config.steps(&stored.problem)])?;
     let predictor = stored.take_network("predictor", &widths(&stored.problem, &config))?;

@@ -1,8 +1,9 @@
 //! What a training run of GDFS is set to.
 
 use crate::data::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::methods::range::{self, Rule};
+use crate::methods::usual;
 use crate::problem::Problem;
 use crate::train::Settings;
 use serde::{Deserialize, Serialize};
@@ -75,24 +76,17 @@ impl Default for Config {
     }
 }
 
-/// The horizon where none is given.
-const DEFAULT_HORIZON: usize = 30;
-/// More passes over the rows an epoch only teach a small table by heart.
-const MOST_PASSES: usize = 20;
-
 impl Config {
     /// The default settings for a table.
     pub fn for_table(data: &Dataset) -> Self {
         let mut config = Self::default();
-        let rows = data.sizes()[0];
-        let passes = MOST_PASSES * (rows / config.batch.min(rows).max(1)).max(1);
-        config.epoch_steps = config.epoch_steps.min(passes);
+        config.epoch_steps = usual::epoch_steps(config.epoch_steps, config.batch, data);
         config
     }
 
     /// The horizon for a problem.
     pub fn steps(&self, problem: &Problem) -> usize {
-        self.horizon.unwrap_or(problem.features().len().min(DEFAULT_HORIZON))
+        usual::steps(self.horizon, problem)
     }
 
     /// The temperature of a stage.
@@ -104,19 +98,8 @@ impl Config {
 
 impl Settings for Config {
     fn check(&self, problem: &Problem) -> Result<()> {
-        let fail = |what: String| Err(Error::Config(what));
-        let (features, steps) = (problem.features().len(), self.steps(problem));
-        if steps == 0 || steps > features {
-            return fail(format!(
-                "the horizon is {steps}, but it must be 1 to {features}, the number of features"
-            ));
-        }
-        if self.hidden.is_empty() || self.hidden.contains(&0) {
-            return fail(format!(
-                "hidden is {:?}, but at least one layer is needed, none of width 0",
-                self.hidden
-            ));
-        }
+        usual::check_steps(self.steps(problem), problem)?;
+        usual::check_hidden(&self.hidden)?;
         range::check(&[
             ("batch", self.batch as f64, Rule::Count),
             ("patience", self.patience as f64, Rule::Count),
@@ -140,8 +123,7 @@ impl Settings for Config {
     fn memory_budget(&self) -> u64 {
         self.memory_budget
     }
-    /// Training knows of no price.
     fn epoch_steps(&self, pass: usize) -> usize {
-        pass * (self.epoch_steps / pass).max(1)
+        usual::whole_passes(self.epoch_steps, pass)
     }
 }

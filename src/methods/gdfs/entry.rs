@@ -1,8 +1,8 @@
 //! GDFS in the list of methods.
 
 use super::{Config, Trainer, kernels};
-use crate::error::{Error, Result};
-use crate::methods::{Entry, Tradeoff};
+use crate::error::Result;
+use crate::methods::{Entry, Tradeoff, usual};
 use crate::train::Settings;
 use serde_json::Value;
 
@@ -22,6 +22,5 @@ pub static ENTRY: Entry = Entry {
 };
 
 fn read(settings: &Value) -> Result<Config> {
-    serde_json::from_value(settings.clone())
-        .map_err(|error| Error::Config(format!("settings of {}: {error}", super::NAME)))
+    usual::read(super::NAME, settings)
 }

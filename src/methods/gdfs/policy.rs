@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use crate::data::Normalization;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::nn::Tensors;
 use crate::policy::history::Epoch;
 use crate::policy::{Model, Networks, Perceptron, Policy, Stop, Stored, Trained, storable};
@@ -44,8 +44,7 @@ pub fn model(
 /// # Errors
 /// Settings or tensors that do not fit the problem.
 pub(super) fn load(stored: &mut Stored) -> Result<Box<dyn Policy>> {
-    let config: Config = serde_json::from_value(stored.settings.clone())
-        .map_err(|error| Error::Config(format!("the model's `config` cannot be read: {error}")))?;
+    let config: Config = stored.config()?;
     config.check(&stored.problem)?;
     let [selector_widths, predictor_widths] = widths(&stored.problem, &config);
     let selector = stored.take_network("selector", &selector_widths)?;

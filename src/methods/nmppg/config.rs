@@ -4,7 +4,7 @@ use super::alpha::Alpha;
 use super::stage::Stage;
 use crate::error::{Error, Result};
 use crate::methods::range::{self, Rule};
-use crate::methods::set;
+use crate::methods::{set, usual};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +20,6 @@ pub enum Rollout {
 
 /// Trade-offs of a range that each epoch is validated at.
 const GRID: usize = 6;
-
-/// The horizon where none is given: gradients flow through at most so many acquisitions.
-const DEFAULT_HORIZON: usize = 30;
 
 /// Settings of a training run. Every field has a default ([`Config::new`]) that was measured on the
 /// synthetic tasks: `docs/training.md` shows each choice's effect.
@@ -314,7 +311,7 @@ impl Config {
 
     /// The horizon for a problem.
     pub fn steps(&self, problem: &Problem) -> usize {
-        self.horizon.unwrap_or(problem.features().len().min(DEFAULT_HORIZON))
+        usual::steps(self.horizon, problem)
     }
 
     /// Whether the choice between features follows REINFORCE at some time. Under relaxed masks it never does: there are
@@ -336,7 +333,7 @@ impl Config {
     /// Training steps of an epoch, for passes over the data of so many: whole passes, as many as fit, and
     /// at least one.
     pub(crate) fn whole_passes(&self, pass: usize) -> usize {
-        pass * (self.schedule.epoch_steps / pass).max(1)
+        usual::whole_passes(self.schedule.epoch_steps, pass)
     }
 
     /// Noise on the rows of a table whose passes have so many steps. What is seen once an epoch is not
@@ -373,13 +370,7 @@ impl Config {
     /// The first setting that is out of range.
     pub fn check(&self, problem: &Problem) -> Result<()> {
         let Self { networks, schedule, gradient, exploration, .. } = self;
-        let features = problem.features().len();
-        let steps = self.steps(problem);
-        if steps == 0 || steps > features {
-            return Err(Error::Config(format!(
-                "the horizon is {steps}, but it must be 1 to {features}, the number of features"
-            )));
-        }
+        usual::check_steps(self.steps(problem), problem)?;
         if schedule.temperatures.is_empty() {
             return Err(Error::Config("temperatures are none, but at least one is needed".into()));
         }

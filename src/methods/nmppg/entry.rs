@@ -2,8 +2,8 @@
 
 use super::{Alpha, Config, Trainer, kernels};
 use crate::data::Dataset;
-use crate::error::{Error, Result};
-use crate::methods::{Entry, Tradeoff};
+use crate::error::Result;
+use crate::methods::{Entry, Tradeoff, usual};
 use crate::policy::storable;
 use serde_json::Value;
 
@@ -33,14 +33,11 @@ pub static ENTRY: Entry = Entry {
 };
 
 fn read(settings: &Value) -> Result<Config> {
-    serde_json::from_value(settings.clone())
-        .map_err(|error| Error::Config(format!("settings of {}: {error}", super::NAME)))
+    usual::read(super::NAME, settings)
 }
 
 /// A table of fewer training rows gets dropout.
 const FEW_ROWS: usize = 5_000;
-/// More passes over the rows an epoch only teach a small table by heart.
-const MOST_PASSES: usize = 20;
 /// The moving average of the weights reaches back over at most this share of a short run's steps.
 const AVERAGED: f64 = 0.1;
 
@@ -49,8 +46,7 @@ impl Config {
     pub fn for_table(data: &Dataset, alpha: impl Into<Alpha>) -> Self {
         let rows = data.sizes()[0];
         let mut config = Self::new(alpha);
-        let passes = MOST_PASSES * (rows / config.batch.min(rows).max(1)).max(1);
-        config.schedule.epoch_steps = config.schedule.epoch_steps.min(passes);
+        config.schedule.epoch_steps = usual::epoch_steps(config.schedule.epoch_steps, config.batch, data);
         if rows < FEW_ROWS {
             config.networks.dropout = 0.3;
         }

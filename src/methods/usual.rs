@@ -1,0 +1,62 @@
+//! Settings that every method has, and what follows from them.
+
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::problem::Problem;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The horizon where none is given: at most so many acquisitions.
+pub(crate) const HORIZON: usize = 30;
+/// More passes over the rows an epoch only teach a small table by heart.
+const MOST_PASSES: usize = 20;
+
+/// A method's settings, from JSON.
+///
+/// # Errors
+/// They are not this method's.
+pub(crate) fn read<C: DeserializeOwned>(method: &str, settings: &Value) -> Result<C> {
+    serde_json::from_value(settings.clone())
+        .map_err(|error| Error::Config(format!("settings of {method}: {error}")))
+}
+
+/// The acquisitions of a path, at most.
+pub(crate) fn steps(horizon: Option<usize>, problem: &Problem) -> usize {
+    horizon.unwrap_or(problem.features().len().min(HORIZON))
+}
+
+/// Checks the acquisitions of a path.
+///
+/// # Errors
+/// None, or more than there are features.
+pub(crate) fn check_steps(steps: usize, problem: &Problem) -> Result<()> {
+    let features = problem.features().len();
+    if (1..=features).contains(&steps) {
+        return Ok(());
+    }
+    Err(Error::Config(format!(
+        "the horizon is {steps}, but it must be 1 to {features}, the number of features"
+    )))
+}
+
+/// Checks the widths of hidden layers, where there may be any number of them.
+///
+/// # Errors
+/// There are none, or one has no units.
+pub(crate) fn check_hidden(hidden: &[usize]) -> Result<()> {
+    if !hidden.is_empty() && !hidden.contains(&0) {
+        return Ok(());
+    }
+    Err(Error::Config(format!("hidden is {hidden:?}, but at least one layer is needed, none of width 0")))
+}
+
+/// Training steps of an epoch for a table: fewer for a small one.
+pub(crate) fn epoch_steps(most: usize, batch: usize, data: &Dataset) -> usize {
+    let rows = data.sizes()[0];
+    most.min(MOST_PASSES * (rows / batch.min(rows).max(1)).max(1))
+}
+
+/// Training steps of an epoch, for passes over the data of so many: whole passes, as many as fit, and at least one.
+pub(crate) fn whole_passes(epoch_steps: usize, pass: usize) -> usize {
+    pass * (epoch_steps / pass).max(1)
+}
