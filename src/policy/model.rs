@@ -21,7 +21,8 @@ use serde::{Serialize, de::DeserializeOwned};
 /// A safetensors file with the tensors of its method, all f32; those of NM-PPG are `policy.{0,1,2}.weight` (`[outputs,
 /// inputs]`, as PyTorch's linear layers), `policy.{0,1,2}.bias` and the same for `predictor`. Its metadata has three
 /// entries: `format` (`querent model 2`), `querent` (the version that trained it), and `model`, a JSON text like this,
-/// with the method's settings under `config`, an entry for each epoch under `history`, and, for a model of a table, an
+/// with the method's settings under `config`, an entry for each epoch under `history`, for a model of many trade-offs what
+/// they are under `tradeoffs` and what it does at some of them under `curve`, and, for a model of a table, an
 /// [`Encoding`] under `encoding`:
 ///
 /// ```json
