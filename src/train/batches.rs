@@ -86,6 +86,22 @@ impl Sizes {
     }
 }
 
+/// Which masks to draw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Masks {
+    /// Every feature is seen.
+    All,
+    /// Each feature is seen with probability one half.
+    Halves,
+    /// Of uniform cardinality: between none and this share of the features are seen.
+    Uniform {
+        /// The random stream.
+        stream: u32,
+        /// The largest share.
+        most: f64,
+    },
+}
+
 /// A micro-batch: where it starts in the batch, its instances, and whether its gradients are added
 /// to those of an earlier one of its lane.
 #[derive(Clone, Copy, Debug)]
@@ -396,25 +412,27 @@ impl Batches {
         );
     }
 
-    /// Draws masks, `mask_stride` apart: each feature with probability one half, or every one.
+    /// Draws masks into a buffer, so far apart.
     pub fn draw_masks(
         &self,
         b: &mut PlanBuilder,
         micro: Micro,
-        masks: BufferId,
-        mask_stride: usize,
-        all: bool,
+        (masks, mask_stride): (BufferId, usize),
+        which: Masks,
     ) {
-        b.call(
-            k::RandomMask {
-                rows: word(micro.rows),
-                features: word(self.sizes.features),
-                mask_stride: word(mask_stride),
-                first: word(micro.first),
-                all: u32::from(all),
-            },
-            &[self.clock, masks],
-        );
+        let [rows, features, mask_stride, first] =
+            [micro.rows, self.sizes.features, mask_stride, micro.first].map(word);
+        let buffers = [self.clock, masks];
+        match which {
+            Masks::All | Masks::Halves => {
+                let all = u32::from(which == Masks::All);
+                b.call(k::RandomMask { rows, features, mask_stride, first, all }, &buffers);
+            }
+            Masks::Uniform { stream, most } => {
+                let most = (most.min(1.0) * 65536.0).ceil() as u32;
+                b.call(k::UniformMask { rows, features, mask_stride, first, most, stream }, &buffers);
+            }
+        }
     }
 
     /// The losses of `rows` rows, whose labels repeat after `batch`, and their unit gradient; with `row_weights`

@@ -14,7 +14,7 @@ mod snapshot;
 mod stepper;
 mod trainer;
 
-pub use batches::{Batches, Chunk, ChunkRows, MOST_PASSES, Micro, Noise, Sizes, SplitRange};
+pub use batches::{Batches, Chunk, ChunkRows, MOST_PASSES, Masks, Micro, Noise, Sizes, SplitRange};
 pub use checkpoint::Checkpoint;
 pub use curves::{Buffers, NetworkView};
 pub use fit::{Memory, Target};

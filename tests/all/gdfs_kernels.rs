@@ -8,7 +8,7 @@ use querent::engine::kernels as k;
 use querent::engine::kernels::Params;
 use querent::engine::kernels::words::{METRICS, NEVER, NO_LABEL, clock, losses};
 use querent::engine::plan::{Elem, PlanBuilder, Scope};
-use querent::methods::gdfs::kernels::{Concrete, ConcreteGrad, MeanLoss, UniformMask, hyper, metrics};
+use querent::methods::gdfs::kernels::{Concrete, ConcreteGrad, MeanLoss, hyper, metrics, stream};
 use querent::methods::gdfs::{Config, Stage, Stepper};
 use querent::nn::{Stack, pitch};
 
@@ -210,8 +210,9 @@ fn masks_of_uniform_cardinality() {
     let mut b = PlanBuilder::new(1);
     let clock_id = b.buffer("clock", Elem::U32, clock::LEN, Scope::Shared);
     let masks = b.buffer("masks", Elem::F32, rows * p, Scope::Shared);
-    for (name, first) in [("draw", 0), ("from 100", 100)] {
-        let call = UniformMask { rows: rows as u32, features: features as u32, pitch: p as u32, first };
+    for (name, first, most) in [("draw", 0, 1 << 16), ("from 100", 100, 1 << 16), ("few", 0, 1 << 14)] {
+        let [rows, features, mask_stride] = [rows, features, p].map(|n| n as u32);
+        let call = k::UniformMask { rows, features, mask_stride, first, most, stream: stream::CARDINALITY };
         b.section(name, |b| b.call(call, &[clock_id, masks]));
     }
     let mut rig = Rig::new(b);
@@ -238,6 +239,10 @@ fn masks_of_uniform_cardinality() {
     // Of seven degrees of freedom: one in a thousand seeds is above 24.3. With coins it would be thousands.
     assert!(chi < 24.3, "χ² = {chi:.1}, {counts:?}");
     assert!(shares.iter().all(|share| (share - 0.5).abs() < 0.03), "{shares:?}");
+    // A quarter of them at most: an eighth on average.
+    let few = unpadded(&draw(1, "few"), features);
+    let share = few.iter().sum::<f64>() / few.len() as f64;
+    assert!((share - 0.125).abs() < 0.01, "{share}");
     // Other masks at another step; the same ones for an instance, whichever micro-batch it is in.
     assert_ne!(unpadded(&draw(2, "draw"), features), drawn);
     let later = unpadded(&draw(1, "from 100"), features);

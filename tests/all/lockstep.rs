@@ -326,7 +326,7 @@ fn random_numbers_are_the_same_bits() {
         k::Gather::KERNEL,
         k::InputNoise::KERNEL,
         k::Dropout::KERNEL,
-        k::RandomMask::KERNEL,
+        k::UniformMask::KERNEL,
         own::Submask::KERNEL,
     ]
     .map(|kernel| kernel.name);
@@ -345,6 +345,11 @@ fn random_numbers_are_the_same_bits() {
         }
     }
     assert!(drawn.iter().chain([&k::Gumbel::KERNEL.name]).all(|kernel| seen.contains(kernel)), "{seen:?}");
+    // Where a policy can show half of the features, the warm-up's masks are halves.
+    let mut few = Pair::new(&engine, &PLAIN);
+    let is_halves = |call: &usize| few.cpu.plan().calls()[*call].kernel.is(k::RandomMask::KERNEL);
+    let halves = common::section(few.cpu.plan(), "warm_up").find(is_halves).expect("drawn");
+    assert_eq!(few.step(halves, None), 0.0);
     // The noise has Gumbel's mean (Euler's constant) and variance (π²/6).
     let gumbel = pair.cpu.plan().find("gumbel").expect("declared");
     let values: Vec<f64> =

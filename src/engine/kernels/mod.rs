@@ -22,7 +22,7 @@ pub(crate) use mask::through_input;
 pub use mask::{Expand, MaskGrad};
 pub use masked::{Embed, EmbedGrad, EmbedSuffix};
 pub(crate) use noise::source;
-pub use noise::{Dropout, Gumbel, InputNoise, RandomMask};
+pub use noise::{Dropout, Gumbel, InputNoise, RandomMask, UniformMask};
 pub use optim::{Adam, Advance, Average};
 
 use super::cpu::{Args, Real};
@@ -418,6 +418,7 @@ pub static GENERAL: &[&Kernel] = &[
     Gumbel::KERNEL,
     Dropout::KERNEL,
     RandomMask::KERNEL,
+    UniformMask::KERNEL,
     Expand::KERNEL,
     MaskGrad::KERNEL,
     Embed::KERNEL,

@@ -1,7 +1,7 @@
 //! What is drawn at random: noise, dropout and masks.
 
 use super::words::{STREAMS, Words, clock, settings};
-use super::{MATH, Part, RANDOM, Work, area, kernel, product};
+use super::{MATH, Part, RANDOM, Work, area, kernel, line, product};
 use crate::engine::cpu::{Args, Real};
 use crate::random::{BLOCKS, Source, stream};
 use pulp::Simd;
@@ -54,6 +54,16 @@ kernel! {
     grid |p| area(p.features.div_ceil(32), p.rows);
     work |p| Work::of_threads(area(p.features.div_ceil(32), p.rows));
     twin random_mask;
+}
+
+kernel! {
+    /// Draws masks of uniform cardinality, the largest of so many 65536ths of the features.
+    pub UniformMask "uniform_mask" [Part::Words(&clock::WORDS), Part::Words(&STREAMS), RANDOM]
+    { rows, features, mask_stride, first, most, stream }
+    (clock: U32 Read, masks: F32 Write)
+    grid |p| line(p.rows, 64);
+    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, p.features]));
+    twin uniform_mask;
 }
 
 pub(crate) fn source(clock: &[u32], stream: u32) -> Source {
@@ -205,6 +215,23 @@ fn random_mask<T: Real>(p: &RandomMask, mut args: Args<T>) {
             for (i, value) in values.iter_mut().enumerate() {
                 let seen = p.all != 0 || bits[i / 32] >> (i % 32) & 1 == 1;
                 *value = if seen { T::ONE } else { T::ZERO };
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn uniform_mask<T: Real>(p: &UniformMask, mut args: Args<T>) {
+    let (clock, masks) = (args.words(), args.reals_mut());
+    let source = source(clock, p.stream);
+    for row in 0..p.rows {
+        let share = !source.bits(p.first + row, 1, 0)[0];
+        let threshold = !((share >> 16) * p.most + (((share & 0xffff) * p.most) >> 16));
+        let mask = &mut masks[(row * p.mask_stride) as usize..][..p.features as usize];
+        for (block, values) in mask.chunks_mut(4).enumerate() {
+            let bits = source.bits(p.first + row, 0, block as u32);
+            for (value, &bits) in values.iter_mut().zip(&bits) {
+                *value = if bits > threshold { T::ONE } else { T::ZERO };
             }
         }
     }

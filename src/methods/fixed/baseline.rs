@@ -2,15 +2,14 @@
 //! everybody.
 
 use super::trials::{Ground, Trials};
-use crate::data::{Dataset, Part, Split};
+use crate::data::{Dataset, Part};
 use crate::engine::kernels::words::NO_LABEL;
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
 use crate::engine::{Engine, Program, groups};
-use crate::error::{Error, Result};
-use crate::methods::nmppg::{Config, Stepper};
+use crate::error::Result;
+use crate::methods::nmppg::{self, Config, Stepper};
 use crate::nn::{Inputs, Masked, Network, Stack, Tape, Tensors, Weights, pitch};
 use crate::policy::evaluate::{Summary, Traces};
-use crate::problem::{Feature, Problem};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -218,77 +217,14 @@ pub fn subset_blocking(engine: &Engine, data: &Dataset, config: &Config, chosen:
     let names = chosen.iter().map(|&feature| problem.features()[feature].name.clone()).collect();
     // Not `sum`, which is -0 for nothing.
     let cost = chosen.iter().fold(0.0, |cost, &feature| cost + problem.features()[feature].cost);
-    let groups = problem.group_of_column();
     let nobody = problem.features().len() as u32;
-    let mut columns: Vec<usize> = Vec::new();
-    let mut kept: Vec<u32> = Vec::new();
-    for (index, &feature) in chosen.iter().enumerate() {
-        for column in (0..groups.len()).filter(|&column| groups[column] as usize == feature) {
-            columns.push(column);
-            kept.push(index as u32);
-        }
-    }
-    let known: Vec<usize> = (0..groups.len()).filter(|&column| groups[column] == nobody).collect();
-    columns.extend(&known);
-    if chosen.is_empty() && known.is_empty() {
+    let is_seen = |&owner: &u32| owner == nobody || chosen.contains(&(owner as usize));
+    let owners = problem.group_of_column();
+    let columns: Vec<usize> = (0..owners.len()).filter(|&column| is_seen(&owners[column])).collect();
+    if columns.is_empty() {
         return nothing(data);
     }
-    // With nothing chosen, what is known is still there; a feature that is always zero stands for nothing.
-    let mut features: Vec<Feature> =
-        chosen.iter().map(|&feature| problem.features()[feature].clone()).collect();
-    let idle = features.is_empty();
-    if idle {
-        features.push(Feature { name: "nothing".into(), cost: 0.0 });
-        kept.insert(0, 0);
-    }
-    let small = Problem::new(features, kept, problem.classes().to_vec())?
-        .with_known_columns(known.len())
-        .with_class_weights(problem.class_weights().to_vec())?;
-    let all = problem.columns();
-    let splits = [Part::Train, Part::Validation, Part::Test].map(|part| {
-        let (x, y) = inputs(data, part, usize::MAX);
-        let mut to = Split { x: Vec::new(), y };
-        for row in x.chunks_exact(all) {
-            if idle {
-                to.x.push(0.0);
-            }
-            to.x.extend(columns.iter().map(|&column| row[column]));
-        }
-        to
-    });
-    let [train, validation, test] = splits;
-    let small = Dataset::new(small, train, validation, test)?;
-    let config = Config { horizon: None, ..config.clone() };
-    let (guesses, losses) = best_answers_blocking(engine, &small, &config)?;
-    let summary = summary(&small, guesses, losses);
-    Ok(Subset {
-        features: names,
-        cost,
-        accuracy: summary.accuracy,
-        macro_f1: summary.macro_f1,
-        loss: summary.loss,
-    })
-}
-
-/// Trains a predictor that sees everything; its answers to the test rows at the epoch with the best
-/// validation loss.
-fn best_answers_blocking(engine: &Engine, data: &Dataset, config: &Config) -> Result<(Vec<u32>, Vec<f32>)> {
-    let mut stepper = Stepper::new(engine, data, config.clone())?;
-    let epochs = config.schedule.warm_up_epochs + config.schedule.stage_epochs;
-    let stretched = config.clone().with(|c| c.schedule.warm_up_epochs = epochs);
-    let mut best: Option<(f64, Vec<(u32, f64)>)> = None;
-    for epoch in 0..epochs {
-        let pass = stepper.steps_per_epoch();
-        stepper.set_stage(stretched.warm_up_stage(epoch, pass))?;
-        stepper.reference_steps(config.whole_passes(pass));
-        stepper.metrics_blocking()?;
-        let validation = stepper.evaluate_all_blocking(Part::Validation)?;
-        if best.as_ref().is_none_or(|(loss, _)| validation.loss < *loss) {
-            best = Some((validation.loss, stepper.answers_blocking(Part::Test)?));
-        }
-    }
-    let (_, answers) = best.ok_or_else(|| Error::Config("the baseline was given no epochs".into()))?;
-    Ok(answers.into_iter().map(|(guess, loss)| (guess, loss as f32)).unzip())
+    answered_blocking(engine, data, config, &columns, (names, cost))
 }
 
 /// All features, asked of everybody: what acquiring could reach if nothing had a price.
@@ -296,10 +232,23 @@ fn best_answers_blocking(engine: &Engine, data: &Dataset, config: &Config) -> Re
 /// # Errors
 /// Settings that do not fit the problem, or a device that was lost.
 pub fn everything_blocking(engine: &Engine, data: &Dataset, config: &Config) -> Result<Subset> {
-    let (guesses, losses) = best_answers_blocking(engine, data, config)?;
-    let Summary { accuracy, macro_f1, loss, .. } = summary(data, guesses, losses);
+    let columns: Vec<usize> = (0..data.problem().columns()).collect();
     let cost = data.problem().features().iter().map(|feature| feature.cost).sum();
-    Ok(Subset { features: vec!["all".into()], cost, accuracy, macro_f1, loss })
+    answered_blocking(engine, data, config, &columns, (vec!["all".into()], cost))
+}
+
+/// How well a predictor does that always sees these columns, with what they are called and cost.
+fn answered_blocking(
+    engine: &Engine,
+    data: &Dataset,
+    config: &Config,
+    columns: &[usize],
+    (features, cost): (Vec<String>, f64),
+) -> Result<Subset> {
+    let answers = nmppg::seeing_blocking(engine, data, config, columns)?.answers;
+    let (guesses, losses) = answers.into_iter().map(|(guess, loss)| (guess, loss as f32)).unzip();
+    let Summary { accuracy, macro_f1, loss, .. } = summary(data, guesses, losses);
+    Ok(Subset { features, cost, accuracy, macro_f1, loss })
 }
 
 /// Asking nothing: the most frequent class for everybody, which of all constant answers has both the best
@@ -329,7 +278,8 @@ fn summary(data: &Dataset, guess: Vec<u32>, loss: Vec<f32>) -> Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::synthetic;
+    use crate::data::{Split, synthetic};
+    use crate::problem::Problem;
 
     /// The first three of eleven features make the label: they are found, and enough.
     #[test]

@@ -2,14 +2,11 @@
 
 use crate::engine::cpu::pack::{Pack, part_of, parts};
 use crate::engine::cpu::{Args, Real};
-use crate::engine::kernels::words::{MARKS, NEVER, NO_LABEL, clock, losses, settings, words};
-use crate::engine::kernels::{
-    BEST, Kernel, MATH, Params, Part, RANDOM, REDUCE, Work, each, kernel, line, product, source,
-};
+use crate::engine::kernels::words::{MARKS, NEVER, NO_LABEL, losses, settings, words};
+use crate::engine::kernels::{BEST, Kernel, MATH, Params, Part, REDUCE, Work, each, kernel, product};
 
 /// All of them.
-pub static KERNELS: &[&Kernel] =
-    &[Concrete::KERNEL, ConcreteGrad::KERNEL, UniformMask::KERNEL, MeanLoss::KERNEL];
+pub static KERNELS: &[&Kernel] = &[Concrete::KERNEL, ConcreteGrad::KERNEL, MeanLoss::KERNEL];
 
 words! {
     /// Settings that change from epoch to epoch, behind the general ones.
@@ -143,33 +140,6 @@ fn concrete_grad<T: Real>(p: &ConcreteGrad, mut args: Args<T>) {
         }
         for (((to, &mask), &grad), &seen) in to.iter_mut().zip(mask).zip(grad).zip(seen) {
             *to = if seen >= step { (mask * (grad - pull) * scale).flush() } else { T::ZERO };
-        }
-    }
-}
-
-kernel! {
-    /// Draws the pretraining's masks, of uniform cardinality.
-    pub UniformMask "gdfs/uniform_mask"
-    [Part::Words(&clock::WORDS), Part::Words(&crate::engine::kernels::words::STREAMS), Part::Words(&stream::WORDS), RANDOM]
-    { rows, features, pitch, first }
-    (clock: U32 Read, masks: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, p.features]));
-    twin uniform_mask;
-}
-
-#[inline(always)]
-fn uniform_mask<T: Real>(p: &UniformMask, mut args: Args<T>) {
-    let (clock, masks) = (args.words(), args.reals_mut());
-    let source = source(clock, stream::CARDINALITY);
-    for row in 0..p.rows {
-        let threshold = source.bits(p.first + row, 1, 0)[0];
-        let mask = &mut masks[(row * p.pitch) as usize..][..p.features as usize];
-        for (block, values) in mask.chunks_mut(4).enumerate() {
-            let bits = source.bits(p.first + row, 0, block as u32);
-            for (value, &bits) in values.iter_mut().zip(&bits) {
-                *value = if bits > threshold { T::ONE } else { T::ZERO };
-            }
         }
     }
 }

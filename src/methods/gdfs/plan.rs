@@ -1,12 +1,12 @@
 //! GDFS's networks, tape and sections: a training step forward and backward, the pretraining, the evaluation.
 
 use super::config::Config;
-use super::kernels::{Concrete, ConcreteGrad, MeanLoss, UniformMask, hyper, metrics};
+use super::kernels::{Concrete, ConcreteGrad, MeanLoss, hyper, metrics, stream};
 use crate::engine::kernels::words::losses;
 use crate::engine::kernels::{Greedy, MaskGrad};
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
 use crate::nn::{Dense, Masked, Network, Rows, Stack, Tape, Weights, pitch, word};
-use crate::train::{Batches, ChunkRows, Micro};
+use crate::train::{Batches, ChunkRows, Masks, Micro};
 
 /// The method in a plan.
 #[derive(Clone, Debug)]
@@ -281,15 +281,8 @@ impl Layout {
                 let rows = micro.rows;
                 let (at, tape) = (Rows { first: 0, count: rows }, &self.relaxed.predictor);
                 self.batches.gather(b, micro);
-                b.call(
-                    UniformMask {
-                        rows: word(rows),
-                        features: word(s.features),
-                        pitch: word(pitch(s.features)),
-                        first: word(micro.first),
-                    },
-                    &[self.batches.clock, self.relaxed.masks],
-                );
+                let masks = Masks::Uniform { stream: stream::CARDINALITY, most: 1.0 };
+                self.batches.draw_masks(b, micro, (self.relaxed.masks, pitch(s.features)), masks);
                 self.draw_dropout(b, micro, 1);
                 let dense = self.relaxed.dense(self.batches.x, s.features);
                 self.batches.inputs().expand(b, rows, 0, false, dense);

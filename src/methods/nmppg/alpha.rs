@@ -144,13 +144,19 @@ pub(super) fn narrowed(range: AlphaRange, costs: &[f64]) -> AlphaRange {
         .unwrap_or(range)
 }
 
+/// Whether half of the features is no more than policies of a horizon can show, so that the warm-up may show it.
+pub(super) fn shows_half(horizon: usize, features: usize) -> bool {
+    2 * horizon >= features
+}
+
 /// What the predictor's loss is on the validation rows after the warm-up, and what all it could be told costs: between
 /// these, every trade-off lies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Survey {
     /// The loss with nothing but what is known from the start.
     pub nothing: f64,
-    /// The loss with everything.
+    /// The loss with everything; where the warm-up never shows half of the features, with as many at random as may be
+    /// acquired.
     pub everything: f64,
     /// What as many features as may be acquired cost, on average.
     pub cost: f64,
@@ -179,9 +185,10 @@ impl Survey {
 
     /// All α that can make a difference. With a gain D of everything over nothing, no feature is worth more than D, so
     /// above D over the cheapest one's cost nothing is asked. Everything is worth D over its cost a unit on average; what
-    /// helps least is worth a small share of that.
-    pub(super) fn range(&self, problem: &Problem) -> Result<AlphaRange> {
-        let gain = (self.nothing - self.everything).max(LEAST_GAIN);
+    /// helps least is worth a small share of that. Where the predictor has not seen everything, D may be all its loss.
+    pub(super) fn range(&self, problem: &Problem, horizon: usize) -> Result<AlphaRange> {
+        let shown = shows_half(horizon, problem.features().len());
+        let gain = (self.nothing - if shown { self.everything } else { 0.0 }).max(LEAST_GAIN);
         let costs = problem.features().iter().map(|feature| feature.cost).filter(|&cost| cost > 0.0);
         let cheapest = costs.fold(f64::INFINITY, f64::min);
         if !cheapest.is_finite() {
@@ -218,13 +225,17 @@ mod tests {
         let problem = Problem::ungrouped(&[2.0, 0.5, 5.5, 0.0], 2).expect("valid");
         let survey = Survey::new(&problem, 2, [0.7, 0.3]);
         assert_eq!(survey.cost, 4.0);
-        let [from, to] = survey.range(&problem).expect("a range").into();
+        let [from, to] = survey.range(&problem, 2).expect("a range").into();
         assert_eq!([from, to], [0.00333, 0.8]);
         assert_eq!(survey.without_policy(1.0), 0.7);
         assert!((survey.without_policy(0.05) - 0.5).abs() < 1e-12);
         let free = Problem::ungrouped(&[0.0, 0.0], 2).expect("valid");
         assert!(
-            survey.range(&free).expect_err("nothing costs").to_string().contains("no feature costs anything")
+            survey
+                .range(&free, 2)
+                .expect_err("nothing costs")
+                .to_string()
+                .contains("no feature costs anything")
         );
     }
 

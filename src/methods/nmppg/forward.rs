@@ -5,7 +5,7 @@ use super::plan::{Layout, TrainingStep};
 use crate::engine::kernels::Greedy;
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::nn::{Dense, Rows, pitch, word};
-use crate::train::{ChunkRows, Micro, Noise};
+use crate::train::{ChunkRows, Masks, Micro, Noise};
 
 impl Layout {
     /// A training step: forward and backward of each micro-batch, then the update of both networks.
@@ -45,7 +45,8 @@ impl Layout {
             self.batches.each_micro_batch(b, name, |b, micro| {
                 self.batches.gather(b, micro);
                 self.batches.condition(b, micro, (self.scalars, scalars::LEN, scalars::FACTOR));
-                self.batches.draw_masks(b, micro, self.masks, self.dense().mask_stride, all);
+                let which = if all { Masks::All } else { self.shape.warm_up_masks };
+                self.batches.draw_masks(b, micro, (self.masks, self.dense().mask_stride), which);
                 self.draw_dropout(b, micro, 1);
                 self.predict_masks(b, micro, false);
                 self.count(b, micro.rows, 0, [0; 3]);
@@ -182,18 +183,21 @@ impl Layout {
         );
     }
 
-    /// The predictor on a chunk of which everything is seen.
-    pub(super) fn chunk_of_everything(&self, b: &mut PlanBuilder, at: ChunkRows, slot: usize) {
+    /// The predictor on a chunk under such masks.
+    pub(super) fn chunk_of(&self, b: &mut PlanBuilder, at: ChunkRows, which: Masks, slot: usize) {
         let (dense, rows) = (self.chunk.dense, self.batches.sizes.evaluation_rows);
         let micro = Micro { first: at.first, rows, accumulate: false };
-        self.batches.draw_masks(b, micro, dense.masks, dense.mask_stride, true);
+        self.batches.draw_masks(b, micro, (dense.masks, dense.mask_stride), which);
         self.chunk_under_masks(b, at, false, slot);
     }
 
-    /// The predictor on a chunk of which nothing is seen, then of which everything is: what there is to gain.
+    /// The predictor on a chunk of which nothing is seen, then of which everything is, as far as the warm-up shows it:
+    /// what there is to gain.
     pub(super) fn survey_chunk(&self, b: &mut PlanBuilder, at: ChunkRows) {
+        let most =
+            if self.shape.warm_up_masks == Masks::Halves { Masks::All } else { self.shape.warm_up_masks };
         self.chunk_under_masks(b, at, true, 0);
-        self.chunk_of_everything(b, at, 1);
+        self.chunk_of(b, at, most, 1);
     }
 
     fn chunk_under_masks(&self, b: &mut PlanBuilder, at: ChunkRows, nothing_seen: bool, slot: usize) {

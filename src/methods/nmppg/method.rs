@@ -277,9 +277,10 @@ impl Method for NmPpg {
             if let [nothing, everything] = outcome.evaluations
                 && state.warm_up_done == config.schedule.warm_up_epochs
             {
-                let survey = Survey::new(problem, config.steps(problem), [nothing.loss, everything.loss]);
+                let horizon = config.steps(problem);
+                let survey = Survey::new(problem, horizon, [nothing.loss, everything.loss]);
                 if config.alpha == Alpha::Auto {
-                    state.tradeoffs = Some(within(survey.range(problem)?));
+                    state.tradeoffs = Some(within(survey.range(problem, horizon)?));
                 }
                 state.survey = Some(survey);
             }

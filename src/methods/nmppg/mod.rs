@@ -34,6 +34,7 @@ pub use plan::NmPpg;
 pub(crate) use policy::load;
 pub use policy::model;
 pub use reference::reference_blocking;
+pub(crate) use reference::seeing_blocking;
 pub use stage::Stage;
 pub use steps::Metrics;
 pub use traces::traces_blocking;

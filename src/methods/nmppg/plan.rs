@@ -1,11 +1,13 @@
 //! NM-PPG's buffers and sections.
 
+use super::alpha::shows_half;
 use super::config::{Config, Rollout};
 use super::kernels::scalars;
 use crate::engine::kernels::words::losses;
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
 use crate::nn::{Dense, Inputs, Masked, Network, Stack, Tape, Weights, pitch};
-use crate::train::Batches;
+use crate::random::stream;
+use crate::train::{Batches, Masks};
 
 /// Sizes of a training step.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,8 @@ pub(super) struct Shape {
     pub submasks: bool,
     /// The choices follow REINFORCE alone: the step leaves out what only the relaxed gradient needs.
     pub reinforced: bool,
+    /// What the predictor sees in the warm-up.
+    pub warm_up_masks: Masks,
     /// Dropout's threshold out of 65536; `None`: no dropout.
     pub dropout: Option<u32>,
 }
@@ -115,6 +119,7 @@ impl NmPpg {
             soft: config.rollout == Rollout::Soft,
             submasks: config.predictor.submasks > 0.0,
             reinforced: config.reinforces() && config.gradient.exact_stop,
+            warm_up_masks: warm_up_masks(s.horizon, s.features),
             dropout: (threshold > 0).then_some(threshold),
         };
         let layout = Layout::declare(b, batches.clone(), shape, config);
@@ -188,7 +193,7 @@ impl Layout {
             [("warm_up", false), ("reference", true)].map(|(name, all)| self.predictor_step(b, name, all));
         let (evaluate, validate) = self.batches.evaluations(b, |b, at| self.greedy_chunk(b, at));
         let evaluate_all = [0, 1, 2].map(|split| {
-            let everything = |b: &mut PlanBuilder, at| self.chunk_of_everything(b, at, 0);
+            let everything = |b: &mut PlanBuilder, at| self.chunk_of(b, at, Masks::All, 0);
             self.batches.evaluation(b, split, "evaluate_all", everything)
         });
         let survey = self.batches.evaluation(b, 1, "survey", |b, at| self.survey_chunk(b, at));
@@ -269,6 +274,15 @@ impl Sections {
         let is = |step: &&TrainingStep| (step.horizon, step.reinforced) == (horizon, reinforced);
         *self.steps.iter().find(is).unwrap_or(&self.steps[0])
     }
+}
+
+/// What the predictor sees in the warm-up: half of the features, a row another half; where that is more than a policy can
+/// ever show, between none and twice the horizon, so that it learns on what it will be asked about.
+fn warm_up_masks(steps: usize, features: usize) -> Masks {
+    if shows_half(steps, features) {
+        return Masks::Halves;
+    }
+    Masks::Uniform { stream: stream::MASK, most: (2 * steps) as f64 / features as f64 }
 }
 
 /// A quarter, a half and three quarters of a horizon; none where that is less than two steps or no less
