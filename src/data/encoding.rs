@@ -13,6 +13,7 @@
 
 #[cfg(feature = "table")]
 use crate::data::Split;
+use crate::data::nearest::did_you_mean;
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
@@ -153,6 +154,14 @@ impl Field {
         if self.unit.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, self.unit) }
     }
 
+    /// The words that its cells can be; none if they are numbers.
+    pub fn words(&self) -> &[String] {
+        match &self.code {
+            Code::Number { .. } => &[],
+            Code::Levels { levels: words, .. } | Code::Categories { values: words } => words,
+        }
+    }
+
     /// What an answer looks like, for a person: `a number, 35 to 41.2`.
     pub fn expected(&self) -> String {
         match &self.code {
@@ -204,7 +213,8 @@ impl Field {
             Code::Number { .. } => Ok(self.encode_number(number(cell)?, out)),
             Code::Levels { levels, .. } => {
                 let Some(level) = position(levels, word) else {
-                    return Err(Error::Data(format!("`{word}` is none of {}", listed(levels))));
+                    let meant = did_you_mean(word, levels.iter().map(String::as_str));
+                    return Err(Error::Data(format!("`{word}` is none of {}{meant}", listed(levels))));
                 };
                 out.push(level as f32);
                 self.push_present(out);

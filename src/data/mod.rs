@@ -3,6 +3,7 @@
 #[cfg(feature = "table")]
 pub mod catalog;
 pub mod encoding;
+pub mod nearest;
 pub mod synthetic;
 #[cfg(feature = "table")]
 pub mod table;

@@ -1,5 +1,6 @@
 //! Rows of a file, one at a time: nothing but the row at hand is in memory.
 
+use crate::data::nearest::did_you_mean;
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -229,8 +230,9 @@ impl TableReader {
             Error::table(
                 &self.path,
                 format!(
-                    "there is no column `{name}`; there are {}",
-                    crate::data::encoding::listed(&self.header)
+                    "there is no column `{name}`; there are {}{}",
+                    crate::data::encoding::listed(&self.header),
+                    did_you_mean(name, self.header.iter().map(String::as_str))
                 ),
             )
         })
@@ -239,7 +241,8 @@ impl TableReader {
     /// Reads the next row into `to`; `false` at the end.
     ///
     /// # Errors
-    /// The file cannot be read, or the row has too many or too few cells or is no UTF-8 text.
+    /// The file cannot be read, or the row has too many or too few cells or is no UTF-8 text. After a complaint about a
+    /// row ([`ErrorKind::Data`](crate::ErrorKind::Data)) the next call goes on with the row below.
     pub fn next(&mut self, to: &mut Cells) -> Result<bool> {
         (self.rows)(to)
     }
