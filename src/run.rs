@@ -22,6 +22,9 @@ pub struct Run {
     pub command: String,
     /// What was trained on: the path of a `problem.toml`, or a data set's name.
     pub problem: String,
+    /// Where that `problem.toml` was, as seen from anywhere; `None` for a data set, and for runs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem_file: Option<String>,
     /// The data folder that its data set was found in; `None` for what is not read from one.
     pub data_dir: Option<String>,
     /// The engine.

@@ -1,18 +1,20 @@
 //! `querent eval`: how a model does on a table.
 
+mod beside;
+mod json;
+
 use super::choice::Choice;
-use super::source::Source;
+use super::oddities::Oddities;
 use super::{Failure, Talk, progress, write_table};
 use querent::data::Part;
-use querent::data::catalog;
 use querent::data::encoding::Metric;
-use querent::data::table::{TableReader, read_rows};
+use querent::data::table::{Odd, TableReader, read_rows_with};
 use querent::data::{Dataset, Split};
 use querent::files::write_atomically;
 use querent::policy::evaluate::{self, Rules, Summary};
 use querent::policy::tradeoff::rounded;
-use querent::run::{FILE, Run};
 use querent::{Error, Model};
+use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +46,9 @@ pub struct Args {
     /// Write the results as JSON.
     #[arg(long)]
     json: bool,
+    /// Refuse a table if a row of it is bad, rather than to leave such rows out.
+    #[arg(long)]
+    strict: bool,
     /// Where the catalog's files are [default: QUERENT_DATA, or as in training].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
@@ -58,6 +63,13 @@ Examples:
   querent eval runs/clinic/model.safetensors --json | jq .accuracy
   querent eval runs/clinic/model.safetensors --no-stop --traces all.csv    every step to the horizon
 
+A row of a table that cannot be used (too few cells, a word for a number, no class of the model's) is told and left
+out. Words that no training row has count as something else, and are counted.
+
+With --json, `first_actions` has the share of rows that each feature was asked of first, `asked` that of rows it was
+asked of at all, both by its name, `stops_at_once` the share that nothing was asked of, and `classes` the numbers of
+each class by its name; `bad_rows`, `unseen` and `out_of_range` tell what was odd about a table.
+
 In a file of --traces, `action` is the feature's name or `stop`; `guess`, its `probability` and `cost`, all that was
 spent, are those after the action; `forced_stop` is 1 if nothing more could be asked (horizon, budget).";
 
@@ -67,14 +79,14 @@ spent, are those after the action; `forced_stop` is 1 if nothing more could be a
 /// The model or the table cannot be read, or do not fit together.
 pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
     let model = args.choice.apply(Model::load(&args.model)?)?;
+    let mut oddities = Oddities::new(talk, args.strict);
     let (data, part, what) = match &args.table {
         Some(table) => {
-            let rows = normalized(&model, rows_for(&model, TableReader::open(table)?, table, talk)?);
-            let data = Dataset::new(model.problem().clone(), rows, Split::default(), Split::default())?;
+            let data = rows_of(&model, table, &mut oddities, talk)?;
             (data, Part::Train, table.display().to_string())
         }
         None => {
-            let data = trained_beside(&model, args, talk)?;
+            let data = beside::trained_beside(&model, &args.model, args.data_dir.as_deref(), talk)?;
             let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
             let what = if data.sizes()[2] > 0 { "the run's test rows" } else { "the run's validation rows" };
             (data, part, what.to_string())
@@ -86,7 +98,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
         ));
     }
     if let Some(alphas) = &args.alphas {
-        return at_each(&model, alphas, (&data, part, &what), args, out);
+        return at_each(&model, alphas, (&data, part, &what), (args, &oddities), out);
     }
     let labels = &data.splits()[part as usize].y;
     let rules = Rules { budget: args.budget, horizon: args.horizon, may_stop: !args.no_stop };
@@ -101,10 +113,11 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     let nothing = evaluate::outcomes(&model, &data, part, 0.0)?;
     let nothing = nothing.traces.summary(model.problem(), labels, model.alpha());
     if args.json {
-        let mut value = serde_json::json!({ "rows": what, "alpha": model.alpha(), "nothing_asked": nothing });
-        if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(&summary) {
-            fields.into_iter().for_each(|(key, field)| value[key] = field);
-        }
+        let mut value = json!({ "rows": what, "alpha": model.alpha() });
+        value["nothing_asked"] = json::summary(model.problem(), &nothing);
+        json::add(&mut value, json::summary(model.problem(), &summary));
+        json::add(&mut value, json::by_name(model.problem(), &episodes.ended(), labels));
+        json::add(&mut value, oddities.json());
         writeln!(out, "{value:#}")?;
         return Ok(());
     }
@@ -118,7 +131,7 @@ fn at_each(
     model: &Model,
     alphas: &[f64],
     (data, part, what): (&Dataset, Part, &str),
-    args: &Args,
+    (args, oddities): (&Args, &Oddities),
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let (labels, metric) = (&data.splits()[part as usize].y, model.metric());
@@ -134,18 +147,19 @@ fn at_each(
     let (mut rows, mut values) = (vec![header.to_vec()], Vec::new());
     for &alpha in alphas {
         let model = model.clone().with_tradeoff(alpha)?;
-        let s =
-            evaluate::episodes(&model, data, part, &rules)?.ended().summary(model.problem(), labels, alpha);
+        let ended = evaluate::episodes(&model, data, part, &rules)?.ended();
+        let s = ended.summary(model.problem(), labels, alpha);
         let numbers = [s.score(metric), s.loss, s.cost, s.acquisitions, s.objective];
         rows.push([alpha.to_string()].into_iter().chain(numbers.map(|v| format!("{v:.4}"))).collect());
-        let mut value = serde_json::json!({ "alpha": alpha });
-        if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(&s) {
-            fields.into_iter().for_each(|(key, field)| value[key] = field);
-        }
+        let mut value = json!({ "alpha": alpha });
+        json::add(&mut value, json::summary(model.problem(), &s));
+        json::add(&mut value, json::by_name(model.problem(), &ended, labels));
         values.push(value);
     }
     if args.json {
-        writeln!(out, "{:#}", serde_json::json!({ "rows": what, "points": values }))?;
+        let mut value = json!({ "rows": what, "points": values });
+        json::add(&mut value, oddities.json());
+        writeln!(out, "{value:#}")?;
         return Ok(());
     }
     writeln!(out, "{what}: {} rows", labels.len())?;
@@ -153,47 +167,25 @@ fn at_each(
     Ok(())
 }
 
-/// Rows of another table, as the model's own was read.
-fn rows_for(model: &Model, reader: TableReader, path: &Path, talk: Talk) -> Result<Split, Error> {
+/// Rows of another table, read as the model's own was.
+fn rows_of(model: &Model, table: &Path, oddities: &mut Oddities, talk: Talk) -> Result<Dataset, Error> {
     let Some(encoding) = model.encoding() else {
         return Err(Error::file(
-            path,
+            table,
             "the model was not trained on a table with a header: it knows no columns",
         ));
     };
-    read_rows(progress::watched(reader, talk), model.problem(), encoding)
-}
-
-fn normalized(model: &Model, mut rows: Split) -> Split {
+    let reader = progress::watched(TableReader::open(table)?, talk);
+    let mut rows = read_rows_with(reader, model.problem(), encoding, &mut |odd| match odd {
+        Odd::Row(error) => oddities.bad_row(error),
+        Odd::Cell { field, cell, notice } => {
+            oddities.cell(&field.name, cell, &notice);
+            Ok(())
+        }
+    })?;
+    oddities.report(encoding, "left out");
     model.normalization().apply(&mut rows.x);
-    rows
-}
-
-/// The data set of the run that a model is of.
-fn trained_beside(model: &Model, args: &Args, talk: Talk) -> Result<Dataset, Failure> {
-    let folder = args.model.parent().unwrap_or(Path::new(""));
-    let folders = [folder.to_path_buf(), folder.join("..")];
-    let Some(folder) = folders.iter().find(|folder| folder.join(FILE).exists()) else {
-        return Err(Error::file(
-            &args.model,
-            format!("there is no {FILE} beside it to tell its test rows; name a table to evaluate on"),
-        )
-        .into());
-    };
-    let run = Run::load(folder)?;
-    // Where training found the files counts only as long as they are there: runs move, and so do files.
-    let before = run.data_dir.as_ref().map(PathBuf::from).filter(|dir| dir.join(&run.problem).is_dir());
-    let said = args.data_dir.clone().or_else(catalog::data_dir_set).or(before);
-    let source = Source::find(&run.problem, said.as_deref())?;
-    let data = source.load(model.seed(), talk)?.data;
-    if data.problem() != model.problem() || data.normalization() != model.normalization() {
-        return Err(Error::file(
-            Path::new(&run.problem),
-            "the problem or its table has changed since the model was trained; name a table to evaluate on",
-        )
-        .into());
-    }
-    Ok(data)
+    Dataset::new(model.problem().clone(), rows, Split::default(), Split::default())
 }
 
 fn show(model: &Model, summary: &Summary, nothing: &Summary, out: &mut impl Write) -> Result<(), Failure> {

@@ -10,6 +10,7 @@ pub mod info;
 pub mod init;
 pub mod interrupt;
 pub mod methods;
+mod oddities;
 mod progress;
 pub mod report;
 mod source;

@@ -47,6 +47,13 @@ impl Source {
         }
     }
 
+    /// The `problem.toml`, as seen from anywhere; `None` for a data set of the catalog.
+    pub fn file(&self) -> Option<String> {
+        let Self::File(path) = self else { return None };
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        Some(path.display().to_string())
+    }
+
     /// The data folder that its files are in, as seen from anywhere; `None` for what is not in one.
     pub fn data_dir(&self) -> Option<String> {
         match self {

@@ -295,7 +295,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     interrupt::answer("stopping after this epoch; press again to stop at once", false);
     let mut record = if args.resume && folder.join(querent::run::FILE).exists() {
         // The files may be elsewhere by now.
-        Run { data_dir: source.data_dir(), ..resumed(&folder, args, &prepared)? }
+        Run { data_dir: source.data_dir(), problem_file: source.file(), ..resumed(&folder, args, &prepared)? }
     } else {
         fresh(args, &source, &prepared, &engine)
     };
@@ -377,6 +377,7 @@ fn fresh(args: &Args, source: &Source, prepared: &Prepared, engine: &Engine) -> 
         querent: env!("CARGO_PKG_VERSION").into(),
         command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
         problem: args.problem.clone(),
+        problem_file: source.file(),
         data_dir: source.data_dir(),
         engine: engine.to_string(),
         metric: prepared.metric,

@@ -11,8 +11,6 @@
 //! Where the training rows have missing cells, one more column of the same feature is 1 for a missing
 //! cell: acquiring the feature reveals that it is missing.
 
-#[cfg(feature = "table")]
-use crate::data::Split;
 use crate::data::nearest::did_you_mean;
 use crate::error::{Error, Result};
 use crate::problem::Problem;
@@ -363,23 +361,6 @@ impl Encoding {
     /// All fields: those of the features in order, then those known from the start.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         self.features.iter().flatten().chain(&self.known)
-    }
-
-    /// Appends one row: a cell for each of [`Encoding::fields`].
-    #[cfg(feature = "table")]
-    pub(crate) fn encode_row<'a>(
-        &self,
-        cells: impl Iterator<Item = &'a str>,
-        split: &mut Split,
-    ) -> Result<(), (usize, Error)> {
-        for (index, (field, cell)) in self.fields().zip(cells).enumerate() {
-            if self.is_missing(cell) {
-                field.encode_missing(&mut split.x);
-            } else {
-                field.encode(cell, &mut split.x).map_err(|error| (index, error))?;
-            }
-        }
-        Ok(())
     }
 }
 

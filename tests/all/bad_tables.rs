@@ -356,7 +356,10 @@ fn ask_refuses_answers() {
     bench.write("new.csv", "u,y\n1,no\n");
     bench.refuse("no column", &["eval", "run/model.safetensors", "new.csv"], &["new.csv", "no column `v`"]);
     bench.write("new.csv", "v,u,y\na,x,no\n");
-    bench.refuse("a word", &["eval", "run/model.safetensors", "new.csv"], &["row 1 (line 2), column `u`"]);
+    let strict = ["eval", "run/model.safetensors", "new.csv", "--strict"];
+    bench.refuse("a word", &strict, &["row 1 (line 2), column `u`"]);
+    let quiet = ["--quiet", "eval", "run/model.safetensors", "new.csv"];
+    bench.refuse("nothing but words", &quiet, &["none of its 1 row(s)", "row 1 (line 2), column `u`"]);
     bench.write("new.csv", "v,u,y\na,1,no\nq,,yes\n");
     let done = querent(&bench.0.0, &["eval", "run/model.safetensors", "new.csv", "--json"], "");
     assert_eq!(done.code, Some(0), "{}", done.err);

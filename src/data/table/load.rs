@@ -415,35 +415,3 @@ fn class_weights(schema: &Schema, labels: &[u32], train: &[u32]) -> Vec<f64> {
         _ => vec![1.0; classes],
     }
 }
-
-/// Reads rows as an encoding has them, in raw units: the columns it knows by name, and the target.
-///
-/// # Errors
-/// A column is not there, or a cell does not fit (with row and column).
-pub fn read_rows(mut table: TableReader, problem: &Problem, encoding: &Encoding) -> Result<Split> {
-    let path = table.path().to_path_buf();
-    let names: Vec<&str> = encoding.fields().map(|field| field.name.as_str()).collect();
-    let at = names.iter().map(|name| table.column(name)).collect::<Result<Vec<usize>>>()?;
-    let target = table.column(&encoding.target)?;
-    let classes: Vec<&str> = problem.classes().iter().map(|class| canonical(class)).collect();
-    let mut split = Split::default();
-    let mut cells = Cells::default();
-    while table.next(&mut cells)? {
-        let fail = |column: &str, what: String| {
-            Error::table(&path, format!("row {} (line {}), column `{column}`: {what}", cells.row, cells.line))
-        };
-        let word = canonical(&cells.cells[target]);
-        let Some(label) = classes.iter().position(|class| *class == word) else {
-            let all = listed(problem.classes());
-            return Err(fail(&encoding.target, format!("`{word}` is no class: the classes are {all}")));
-        };
-        split.y.push(label as u32);
-        encoding
-            .encode_row(at.iter().map(|&at| &cells.cells[at]), &mut split)
-            .map_err(|(index, error)| fail(names[index], error.message()))?;
-    }
-    if split.y.is_empty() {
-        return Err(Error::table(&path, "there are no rows"));
-    }
-    Ok(split)
-}

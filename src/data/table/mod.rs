@@ -5,13 +5,15 @@ mod load;
 mod prices;
 mod profile;
 mod reader;
+mod rows;
 pub mod schema;
 mod split;
 
 pub use draft::draft;
-pub use load::{Prepared, prepare, read_rows};
+pub use load::{Prepared, prepare};
 pub use prices::{Price, read_prices};
 pub use profile::{Profile, profile};
 pub use reader::{Cells, TableReader, open_bytes};
+pub use rows::{Odd, read_rows, read_rows_with};
 pub use schema::Schema;
 pub use split::stratified;
