@@ -1,8 +1,9 @@
 //! Writing files so that nobody ever sees half of one.
 
 use crate::error::{Error, Result};
+use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a file under a temporary name beside its place, then renames it. If anything fails, the
 /// old file is untouched and nothing is left behind.
@@ -10,19 +11,66 @@ use std::path::Path;
 /// # Errors
 /// What the system reports, with the path.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    // A browser has no processes: asking for the number would panic. It has no files either, as it says itself below.
-    let process = if cfg!(target_arch = "wasm32") { 0 } else { std::process::id() };
-    name.push(format!(".{process}.tmp"));
-    let temporary = path.with_file_name(name);
-    let written = std::fs::File::create(&temporary)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&temporary, path));
-    written.map_err(|error| {
-        // The failure itself is what matters; that there may be nothing to remove does not.
-        let _ = std::fs::remove_file(&temporary);
-        Error::io(path, error)
-    })
+    let mut file = Writing::begin(path)?;
+    file.write(bytes)?;
+    file.finish()
+}
+
+/// A file that is written piece by piece under a temporary name and takes its place when it is whole. Dropped before
+/// that, it leaves nothing behind and the old file untouched.
+#[derive(Debug)]
+pub struct Writing {
+    path: PathBuf,
+    temporary: PathBuf,
+    /// `None` once it is in its place.
+    file: Option<File>,
+}
+
+impl Writing {
+    /// Begins with an empty file.
+    ///
+    /// # Errors
+    /// What the system reports, with the path.
+    pub fn begin(path: &Path) -> Result<Self> {
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        // A browser has no processes: asking for the number would panic. It has no files either, as it says itself below.
+        let process = if cfg!(target_arch = "wasm32") { 0 } else { std::process::id() };
+        name.push(format!(".{process}.tmp"));
+        let temporary = path.with_file_name(name);
+        let file = File::create(&temporary).map_err(|error| Error::io(path, error))?;
+        Ok(Self { path: path.to_path_buf(), temporary, file: Some(file) })
+    }
+
+    /// Appends.
+    ///
+    /// # Errors
+    /// What the system reports, with the path.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(bytes));
+        written.map_err(|error| Error::io(&self.path, error))
+    }
+
+    /// Puts the file into its place.
+    ///
+    /// # Errors
+    /// What the system reports, with the path.
+    pub fn finish(mut self) -> Result<()> {
+        let synced = self.file.as_ref().map_or(Ok(()), File::sync_all);
+        let moved = synced.and_then(|()| std::fs::rename(&self.temporary, &self.path));
+        moved.map_err(|error| Error::io(&self.path, error))?;
+        self.file = None;
+        Ok(())
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        // Closed first: some systems do not remove a file that is open.
+        if self.file.take().is_some() {
+            // What went wrong before is what matters; that there may be nothing to remove does not.
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
 }
 
 /// Removes what a process that was killed in the middle of [`write_atomically`] has left beside this file.
@@ -76,6 +124,11 @@ mod tests {
         // A folder stands where the file should go: the rename fails.
         let error = write_atomically(&dir.join("taken"), b"x").expect_err("cannot replace a folder");
         assert!(error.to_string().contains("taken"));
+        // Given up in the middle: the old one is there, whole.
+        let mut half = Writing::begin(&dir.join("a")).expect("begins");
+        half.write(b"thr").expect("writes");
+        drop(half);
+        assert_eq!(std::fs::read(dir.join("a")).expect("reads"), b"two");
         let mut left: Vec<_> =
             std::fs::read_dir(&dir).expect("lists").flatten().map(|e| e.file_name()).collect();
         left.sort();

@@ -88,6 +88,6 @@ pub use error::{Error, ErrorKind, Result};
 // Methods are in `methods`; this one was here before there were others, and keeps its old path too.
 #[doc(no_inline)]
 pub use methods::nmppg;
-pub use policy::{Answer, Event, Model, Question, Session, Step, Values};
+pub use policy::{Answer, Event, Model, Prediction, Question, Session, Step, Values};
 pub use problem::{Feature, Problem};
 pub use wgpu;

@@ -4,7 +4,7 @@
 mod commands;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use commands::{Failure, Talk, ask, completions, data, eval, info, init, methods, report, train};
+use commands::{Failure, Talk, ask, completions, data, eval, info, init, methods, predict, report, train};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -28,6 +28,7 @@ enum Command {
     Train(train::Args),
     Eval(eval::Args),
     Ask(ask::Args),
+    Predict(predict::Args),
     Report(report::Args),
     Data(data::Args),
     Methods(methods::Args),
@@ -40,6 +41,7 @@ Examples:
   querent init clinic.csv --target diagnosis           looks at a table, writes problem.toml; put prices in
   querent train problem.toml --alpha 0.05              learns what to ask, leaves runs/NAME
   querent ask runs/NAME/model.safetensors              asks you about one case
+  querent predict runs/NAME/model.safetensors new.csv  asks through a table without labels
   querent report runs/NAME                             draws the run as one HTML page
   querent eval runs/NAME/model.safetensors new.csv     how it does on other rows
   querent data list                                    data sets that can be trained on by name
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Command::Train(args) => train::run(&args, talk, &mut out),
         Command::Eval(args) => eval::run(&args, talk, &mut out),
         Command::Ask(args) => ask::run(&args, talk, &mut out),
+        Command::Predict(args) => predict::run(&args, talk, &mut out),
         Command::Report(args) => report::run(&args, talk, &mut out),
         Command::Data(args) => data::run(&args, talk, &mut out),
         Command::Methods(args) => methods::run(&args, &mut out),

@@ -11,6 +11,7 @@ pub mod init;
 pub mod interrupt;
 pub mod methods;
 mod oddities;
+pub mod predict;
 mod progress;
 pub mod report;
 mod source;

@@ -1,11 +1,13 @@
-//! Shows how training goes: a bar on a terminal, plain lines elsewhere, nothing if it is to be quiet.
+//! Shows how training goes, and how far a table is: a bar on a terminal, plain lines elsewhere, nothing if it is to be
+//! quiet.
 
 use super::{Failure, Talk, interrupt, say};
 use indicatif::{ProgressBar, ProgressStyle};
-use querent::Engine;
-use querent::data::table::TableReader;
+use querent::data::table::{TableReader, unpacked};
 use querent::train::Training;
-use std::io::IsTerminal;
+use querent::{Engine, Error};
+use std::fs::File;
+use std::io::{BufReader, IsTerminal, Read};
 use std::path::Path;
 
 /// Shows how many rows of a table have been read: on a terminal all the time, elsewhere now and then.
@@ -18,6 +20,60 @@ pub fn watched(table: TableReader, talk: Talk) -> TableReader {
     }
     let bar = ProgressBar::new_spinner();
     table.watched(50_000, move |rows| bar.set_message(format!("{rows} rows read")))
+}
+
+/// Shows how far a table is that is read, and how many rows of it are done.
+pub struct Meter {
+    bar: ProgressBar,
+    talk: Talk,
+    terminal: bool,
+    told: u64,
+}
+
+impl Meter {
+    /// Opens a table; `-` is standard input.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no table.
+    pub fn open(path: &Path, talk: Talk) -> querent::Result<(TableReader, Self)> {
+        const BUFFER: usize = 1 << 20;
+        let terminal = std::io::stderr().is_terminal() && talk > Talk::Quiet;
+        let table = |path: &Path, bar: &ProgressBar, bytes: Box<dyn Read>| {
+            let bytes = BufReader::with_capacity(BUFFER, bar.wrap_read(bytes));
+            TableReader::read(path, unpacked(path, bytes)?, None)
+        };
+        let shown = |bar: ProgressBar| if terminal { bar } else { ProgressBar::hidden() };
+        let (table, bar) = if path == Path::new("-") {
+            let bar = shown(ProgressBar::new_spinner());
+            (table(Path::new("standard input"), &bar, Box::new(std::io::stdin()))?, bar)
+        } else {
+            let file = File::open(path).map_err(|error| Error::io(path, error))?;
+            // How far it is counts in bytes of the file: nobody knows how many rows there are.
+            let size = file.metadata().map_err(|error| Error::io(path, error))?.len();
+            let bar = shown(ProgressBar::new(size));
+            if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent}%, {eta} left, {msg}") {
+                bar.set_style(style);
+            }
+            (table(path, &bar, Box::new(file))?, bar)
+        };
+        Ok((table, Self { bar, talk, terminal, told: 0 }))
+    }
+
+    /// So many rows are done.
+    pub fn tell(&mut self, rows: u64) {
+        const EVERY: u64 = 100_000;
+        if self.terminal {
+            self.bar.set_message(format!("{rows} rows"));
+        } else if rows / EVERY > self.told {
+            self.told = rows / EVERY;
+            say(self.talk, format_args!("{rows} rows"));
+        }
+    }
+
+    /// All are.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 /// Trains to the end, with a checkpoint after each epoch.

@@ -11,6 +11,7 @@ mod networks;
 mod perceptron;
 #[allow(clippy::module_inception)] // the trait is what the folder is about
 mod policy;
+mod predict;
 mod session;
 pub mod tradeoff;
 
@@ -22,5 +23,6 @@ pub use networks::{Networks, Stop};
 pub(crate) use perceptron::Activations;
 pub use perceptron::Perceptron;
 pub use policy::{Case, Policy, Tensor};
+pub use predict::{OddCell, Prediction};
 pub use session::{Answer, Event, Question, Session, Step, Values};
 pub use tradeoff::{AlphaRange, Tradeoffs};

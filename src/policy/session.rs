@@ -350,7 +350,7 @@ impl<'m> Session<'m> {
         Ok(notices)
     }
 
-    fn encoding(&self) -> Result<&'m Encoding> {
+    pub(super) fn encoding(&self) -> Result<&'m Encoding> {
         self.model.encoding().ok_or_else(|| {
             Error::Data("the model was not trained on a table of cells: it takes numbers only".into())
         })

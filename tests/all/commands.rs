@@ -149,7 +149,9 @@ fn an_interrupted_training_goes_on() {
 #[test]
 fn every_command_has_help_with_examples() {
     let here = Path::new(".");
-    for verb in ["init", "train", "eval", "ask", "report", "data", "methods", "info", "completions"] {
+    for verb in
+        ["init", "train", "eval", "ask", "predict", "report", "data", "methods", "info", "completions"]
+    {
         let done = querent(here, &[verb, "--help"], "");
         assert_eq!(done.code, Some(0), "{verb}");
         assert!(done.out.contains("Examples:\n  querent "), "{verb}: {}", done.out);

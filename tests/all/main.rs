@@ -46,3 +46,4 @@ mod shaders;
 mod steps;
 mod threads;
 mod trainer;
+mod using;

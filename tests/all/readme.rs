@@ -46,6 +46,8 @@ fn complaint(command: &str, shown: &[String], out: &str, known: bool) -> Option<
         let (shown, printed) = pairs.find(|(shown, printed)| shown != printed)?;
         return Some(format!("shown is {shown:?}, printed {printed:?}"));
     }
+    // What is asked of rows, and the answers, are the model's business; their columns are not.
+    let shown = if command.contains(" predict ") { &shown[..shown.len().min(1)] } else { shown };
     // Numbers of a trained model differ between machines; words and layout do not.
     let plain = |line: &str| -> String {
         let kept = line.chars().filter(|c| !c.is_ascii_digit() && !"█.,%- ←".contains(*c));
@@ -100,7 +102,7 @@ fn the_tutorial_works_as_written() {
             .expect("copies");
     }
     let steps = tutorial();
-    for verb in ["init", "train", "eval", "ask", "report"] {
+    for verb in ["init", "train", "eval", "ask", "predict", "report"] {
         assert!(
             steps.iter().any(|(command, _)| command.contains(&format!("querent {verb} "))),
             "no `{verb}`"

@@ -13,7 +13,7 @@ pub use draft::draft;
 pub use load::{Prepared, prepare};
 pub use prices::{Price, read_prices};
 pub use profile::{Profile, profile};
-pub use reader::{Cells, TableReader, open_bytes};
+pub use reader::{Cells, TableReader, open_bytes, unpacked};
 pub use rows::{Odd, read_rows, read_rows_with};
 pub use schema::Schema;
 pub use split::stratified;

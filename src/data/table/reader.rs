@@ -35,13 +35,20 @@ const BEGINNING: usize = 64 * 1024;
 /// # Errors
 /// The file cannot be opened.
 pub fn open_bytes(path: &Path) -> Result<Box<dyn BufRead>> {
-    let failed = |error| Error::io(path, error);
-    let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(failed)?);
-    let packed = file.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
+    let file = File::open(path).map_err(|error| Error::io(path, error))?;
+    unpacked(path, BufReader::with_capacity(1 << 20, file))
+}
+
+/// Bytes from anywhere, unpacked if they are gzipped; the path is for messages.
+///
+/// # Errors
+/// They cannot be read.
+pub fn unpacked(path: &Path, mut bytes: impl BufRead + 'static) -> Result<Box<dyn BufRead>> {
+    let packed = bytes.fill_buf().map_err(|error| Error::io(path, error))?.starts_with(&[0x1f, 0x8b]);
     Ok(if packed {
-        Box::new(BufReader::with_capacity(1 << 20, flate2::bufread::MultiGzDecoder::new(file)))
+        Box::new(BufReader::with_capacity(1 << 20, flate2::bufread::MultiGzDecoder::new(bytes)))
     } else {
-        Box::new(file)
+        Box::new(bytes)
     })
 }
 

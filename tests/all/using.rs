@@ -1,0 +1,204 @@
+//! A trained model in use, as people do it: rows without labels, evaluation from any folder, and a conversation that
+//! forgives slips.
+#![cfg(feature = "cli")]
+
+use crate::command::{querent, train_quickly};
+use crate::common::{TempDir, assets};
+use querent::Model;
+use serde_json::Value;
+
+const MODEL: &str = "run/model.safetensors";
+
+/// A folder with the clinic's problem and a model that was trained for a moment, which asks for all it can.
+fn clinic(name: &str) -> TempDir {
+    let dir = TempDir::new(name);
+    for file in ["clinic.csv", "prices.csv"] {
+        std::fs::copy(assets().join("clinic").join(file), dir.0.join(file)).expect("copies");
+    }
+    let init = ["init", "clinic.csv", "--target", "diagnosis", "--prices", "prices.csv"];
+    assert_eq!(querent(&dir.0, &init, "").code, Some(0));
+    train_quickly(&dir.0, &["problem.toml", "--alpha", "0", "--out", "run"]);
+    dir
+}
+
+/// The first rows of the clinic's table, cell by cell, with the header.
+fn rows(dir: &TempDir, count: usize) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(dir.0.join("clinic.csv")).expect("reads");
+    text.lines().take(count + 1).map(|line| line.split(',').map(String::from).collect()).collect()
+}
+
+fn write(dir: &TempDir, name: &str, rows: &[Vec<String>]) -> String {
+    let text: String = rows.iter().map(|row| row.join(",") + "\n").collect();
+    std::fs::write(dir.0.join(name), &text).expect("writes");
+    text
+}
+
+fn read(dir: &TempDir, name: &str) -> Vec<Vec<String>> {
+    let mut reader = csv_lines(&std::fs::read_to_string(dir.0.join(name)).expect("written"));
+    assert!(reader.iter().all(|row| row.len() == reader[0].len()));
+    reader.drain(..).collect()
+}
+
+/// Cells of a CSV text; those with quotes have no quotes and newlines inside.
+fn csv_lines(text: &str) -> Vec<Vec<String>> {
+    let cells = |line: &str| {
+        let (mut cells, mut quoted) = (vec![String::new()], false);
+        for c in line.chars() {
+            match c {
+                '"' => quoted = !quoted,
+                ',' if !quoted => cells.push(String::new()),
+                c => cells.last_mut().expect("one").push(c),
+            }
+        }
+        cells
+    };
+    text.lines().map(cells).collect()
+}
+
+#[test]
+fn rows_without_labels_are_answered() {
+    let dir = clinic("predict");
+    let labelled = rows(&dir, 600);
+    write(&dir, "labelled.csv", &labelled);
+    let bare: Vec<Vec<String>> = labelled.iter().map(|row| row[..row.len() - 1].to_vec()).collect();
+    let text = write(&dir, "new.csv", &bare);
+    let done = querent(&dir.0, &["predict", MODEL, "new.csv", "-o", "out.csv", "--keep", "visit"], "");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(done.out.starts_with("written: out.csv: 600 row(s) answered, "), "{}", done.out);
+    let out = read(&dir, "out.csv");
+    let header = "visit,row,answer,asked,cost,cold,flu,pneumonia,strep,problem";
+    assert_eq!(out[0].join(","), header);
+
+    // As the library answers, row by row.
+    let model = Model::load(dir.0.join(MODEL)).expect("loads");
+    let (classes, features) = (model.problem().classes(), model.problem().features());
+    for (number, (cells, row)) in bare[1..].iter().zip(&out[1..]).enumerate() {
+        let cell = |name: &str| bare[0].iter().position(|column| column == name).map(|at| cells[at].as_str());
+        let done = model.predict(cell).expect("answers");
+        let asked: Vec<&str> = done.asked.iter().map(|&at| features[at].name.as_str()).collect();
+        let belief: Vec<String> = done.belief.iter().map(f32::to_string).collect();
+        assert_eq!(row[0], cells[0]);
+        assert_eq!(row[1], (number + 1).to_string());
+        assert_eq!((row[2].as_str(), row[3].as_str()), (classes[done.class].as_str(), &*asked.join(";")));
+        assert_eq!(row[4].parse::<f64>().expect("a number"), done.spent);
+        assert_eq!((&row[5..9], row[9].as_str()), (&belief[..], ""));
+    }
+    // As `eval` asks.
+    let traces = ["eval", MODEL, "labelled.csv", "--traces", "traces.csv"];
+    assert_eq!(querent(&dir.0, &traces, "").code, Some(0));
+    let last = read(&dir, "traces.csv").into_iter().filter(|row| row[2] == "stop").collect::<Vec<_>>();
+    assert_eq!(last.len(), 600);
+    for (end, row) in last.iter().zip(&out[1..]) {
+        assert_eq!((&end[3], &end[6]), (&row[2], &row[4]));
+    }
+    // Labels are ignored, and pipes are as good as files.
+    let piped = querent(&dir.0, &["--quiet", "predict", MODEL, "-", "--keep", "visit"], &text);
+    assert_eq!(piped.code, Some(0), "{}", piped.err);
+    assert_eq!(piped.err, "");
+    assert_eq!(piped.out, std::fs::read_to_string(dir.0.join("out.csv")).expect("reads"));
+    let other = ["--quiet", "predict", MODEL, "labelled.csv", "--keep", "visit", "--out", "-"];
+    assert_eq!(querent(&dir.0, &other, "").out, piped.out);
+    let cheap = querent(&dir.0, &["predict", MODEL, "new.csv", "--budget", "2"], "");
+    for row in &csv_lines(&cheap.out)[1..] {
+        assert!(row[3].parse::<f64>().expect("a number") <= 2.0, "{row:?}");
+    }
+}
+
+#[test]
+fn one_bad_row_does_not_refuse_a_table() {
+    let dir = clinic("bad-rows");
+    let mut table = rows(&dir, 8);
+    let at = |name: &str| table[0].iter().position(|column| column == name).expect("there");
+    let (age, season, label, aches) = (at("age"), at("season"), at("diagnosis"), at("aches"));
+    table[2][age] = "old".into();
+    table[3].truncate(4);
+    table[4][season] = "wintr".into();
+    table[5][age] = String::new();
+    table[6][label] = "fluu".into();
+    write(&dir, "new.csv", &table);
+    let done = querent(&dir.0, &["predict", MODEL, "new.csv", "-o", "out.csv"], "");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let out = read(&dir, "out.csv");
+    let bad: Vec<usize> = (1..out.len()).filter(|&row| out[row][1].is_empty()).collect();
+    assert_eq!((out.len(), &bad[..]), (9, &[2, 3][..]));
+    assert_eq!(out[2][8], "row 2 (line 3): `age`: `old` is not a number");
+    assert!(out[3][8].starts_with("row 3 (line 4) has 4 cells, but the header has 14"), "{:?}", out[3]);
+    for says in ["row 2 (line 3)", "2 row(s) have no answer", "`season`: 1 cell(s)", "did you mean `winter`?"]
+    {
+        assert!(done.err.contains(says), "`{says}` is not in {}", done.err);
+    }
+    // Labels count for `eval`.
+    let done = querent(&dir.0, &["eval", MODEL, "new.csv", "--json"], "");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let value: Value = serde_json::from_str(&done.out).expect("JSON");
+    assert_eq!((&value["instances"], &value["bad_rows"]), (&5.into(), &3.into()));
+    assert_eq!(value["unseen"]["season"]["wintr"], 1);
+    assert!(
+        done.err.contains("`fluu` is no class") && done.err.contains("did you mean `flu`?"),
+        "{}",
+        done.err
+    );
+    assert!(done.err.contains("3 row(s) left out"), "{}", done.err);
+
+    std::fs::remove_file(dir.0.join("out.csv")).expect("removes");
+    let before = dir.files();
+    let mut renamed = rows(&dir, 3);
+    renamed[0][aches] = "ache".into();
+    write(&dir, "renamed.csv", &renamed);
+    for (arguments, says) in [
+        (vec!["predict", MODEL, "new.csv", "-o", "out.csv", "--strict"], "row 2 (line 3): `age`"),
+        (vec!["eval", MODEL, "new.csv", "--strict"], "row 2 (line 3), column `age`"),
+        (vec!["predict", MODEL, "new.csv", "--keep", "vist"], "did you mean `visit`?"),
+        (vec!["predict", MODEL, "new.csv", "-o", "new.csv"], "is the table itself"),
+        (vec!["predict", MODEL, "prices.csv", "-o", "out.csv"], "there is no column"),
+        (vec!["predict", MODEL, "none.csv", "-o", "out.csv"], "none.csv"),
+        (vec!["predict", MODEL, "renamed.csv", "--strict"], "there is no column `aches`"),
+        (vec!["eval", MODEL, "renamed.csv"], "did you mean `ache`?"),
+    ] {
+        let done = querent(&dir.0, &arguments, "");
+        assert_eq!(done.code, Some(2), "{arguments:?}: {}", done.out);
+        assert!(done.err.contains(says), "{arguments:?}: {}", done.err);
+    }
+    std::fs::remove_file(dir.0.join("renamed.csv")).expect("removes");
+    assert_eq!(dir.files(), before, "something was left");
+    // A column that is not there cannot be had.
+    write(&dir, "renamed.csv", &renamed);
+    let done = querent(&dir.0, &["predict", MODEL, "renamed.csv"], "");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let hint = "there is no column `aches`: `aches` cannot be had; did you mean `ache`?";
+    assert!(done.err.contains(hint), "{}", done.err);
+    assert!(csv_lines(&done.out)[1..].iter().all(|row| !row[2].contains("aches") && !row[1].is_empty()));
+}
+
+#[test]
+fn eval_works_from_any_folder() {
+    let dir = clinic("any-folder");
+    let here = querent(&dir.0, &["eval", MODEL, "--json"], "");
+    assert_eq!(here.code, Some(0), "{}", here.err);
+    let elsewhere = TempDir::new("any-folder-else");
+    let path = dir.0.join(MODEL).display().to_string();
+    let there = querent(&elsewhere.0, &["eval", &path, "--json"], "");
+    assert_eq!((there.code, &there.out), (Some(0), &here.out), "{}", there.err);
+    let inside = querent(&dir.0.join("run"), &["eval", "model.safetensors", "--json"], "");
+    assert_eq!((inside.code, &inside.out), (Some(0), &here.out), "{}", inside.err);
+    let value: Value = serde_json::from_str(&here.out).expect("JSON");
+    for feature in ["temperature_c", "blood", "xray"] {
+        assert!(
+            value["first_actions"][feature].is_number() && value["asked"][feature].is_number(),
+            "{value:#}"
+        );
+    }
+    let rows = |class: &str| value["classes"][class]["rows"].as_u64().expect("a number");
+    assert_eq!(rows("cold") + rows("flu") + rows("pneumonia") + rows("strep"), 240);
+    // Run and problem move together.
+    for name in ["run", "problem.toml", "clinic.csv"] {
+        std::fs::rename(dir.0.join(name), elsewhere.0.join(name)).expect("moves");
+    }
+    let moved = elsewhere.0.join(MODEL).display().to_string();
+    let done = querent(&dir.0, &["eval", &moved, "--json"], "");
+    assert_eq!((done.code, &done.out), (Some(0), &here.out), "{}", done.err);
+    std::fs::remove_file(elsewhere.0.join("problem.toml")).expect("removes");
+    let done = querent(&dir.0, &["eval", &moved], "");
+    assert_eq!(done.code, Some(2));
+    assert!(done.err.contains("not there any more") && done.err.contains("name a table"), "{}", done.err);
+}
