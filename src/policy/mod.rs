@@ -14,6 +14,7 @@ mod policy;
 mod predict;
 mod session;
 pub mod tradeoff;
+mod why;
 
 pub use curve::{Choices, CurvePoint};
 pub use file::Stored;
@@ -26,3 +27,4 @@ pub use policy::{Case, Policy, Tensor};
 pub use predict::{OddCell, Prediction};
 pub use session::{Answer, Event, Question, Session, Step, Values};
 pub use tradeoff::{AlphaRange, Tradeoffs};
+pub use why::{Stopping, Wanted, Why};

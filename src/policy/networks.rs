@@ -179,6 +179,18 @@ impl<'p> Case for Instance<'p> {
         }
     }
 
+    fn logits(&self) -> Option<&[f32]> {
+        let outputs = self.of.features + usize::from(self.stop == Stop::Logit);
+        Some(&self.chooser.output()[..outputs])
+    }
+
+    fn threshold(&self) -> Option<f32> {
+        match self.stop {
+            Stop::Logit => None,
+            Stop::Entropy(threshold) => Some(threshold),
+        }
+    }
+
     fn belief(&self) -> &[f32] {
         &self.belief
     }

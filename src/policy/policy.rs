@@ -48,6 +48,15 @@ pub trait Case: Send + Sync + std::fmt::Debug {
     /// What the stop rule looks at: a threshold on it gives every trade-off from one rollout. The lower, the sooner it
     /// stops.
     fn stop_score(&self, best: usize) -> f32;
+    /// How much each feature is wanted, the higher the more, and behind them stopping where that has an output of its
+    /// own; `None` where features are in an order without degrees.
+    fn logits(&self) -> Option<&[f32]> {
+        None
+    }
+    /// What [`Case::stop_score`] has to be below to stop, where that is a threshold somebody has chosen.
+    fn threshold(&self) -> Option<f32> {
+        None
+    }
     /// The probability of each class.
     fn belief(&self) -> &[f32];
     /// Whether its outputs are finite.

@@ -148,7 +148,7 @@ struct Record {
 #[derive(Debug)]
 pub struct Session<'m> {
     model: &'m Model,
-    case: Box<dyn Case + 'm>,
+    pub(super) case: Box<dyn Case + 'm>,
     /// Acquisitions at most.
     horizon: usize,
     /// Whether the policy may stop by itself.
@@ -277,11 +277,14 @@ impl<'m> Session<'m> {
     /// The feature that could be acquired next, whatever the stop rule says; `None` at the horizon, or where nothing can
     /// be had any more.
     fn candidate(&self) -> Option<usize> {
-        if self.acquired >= self.horizon {
-            return None;
-        }
-        let features = self.model.problem().features();
-        self.case.best(&|index| self.status[index] == Status::Open && self.fits(&features[index]))
+        self.case.best(&|index| self.is_open(index))
+    }
+
+    /// Whether a feature could be acquired next.
+    pub(super) fn is_open(&self, feature: usize) -> bool {
+        self.acquired < self.horizon
+            && self.status[feature] == Status::Open
+            && self.fits(&self.model.problem().features()[feature])
     }
 
     /// What the stop rule looks at before the next acquisition; `None` where there is none.

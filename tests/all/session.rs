@@ -333,3 +333,27 @@ fn a_session_lives_in_another_thread_as_well() {
         assert_eq!(scope.spawn(|| path(&mut session)).join().expect("no panic"), [0]);
     });
 }
+
+/// What a session weighs is in the order of the policy, and adds up to one.
+#[test]
+fn why_has_the_runner_up_and_the_stop() {
+    use querent::policy::Stopping;
+    let model = constant(&[1.0, 3.0, 2.0, 1.5], &[1.0, 1.0, 5.0], None);
+    let mut session = model.session();
+    let why = session.why();
+    assert_eq!(why.wanted.iter().map(|wanted| wanted.feature).collect::<Vec<_>>(), [1, 2, 0]);
+    let shares: Vec<f32> = why.wanted.iter().filter_map(|wanted| wanted.share).collect();
+    let Stopping::Share(stop) = why.stopping else { panic!("{why:?}") };
+    assert!((shares.iter().sum::<f32>() + stop - 1.0).abs() < 1e-6, "{why:?}");
+    assert!((shares[0] / shares[1] - 1f32.exp()).abs() < 1e-4 && !why.stops, "{why:?}");
+    // It stops once only what weighs less than stopping is left.
+    session.observe(1, 0.0).expect("taken");
+    session.unavailable(2).expect("taken");
+    let why = session.why();
+    assert!(why.stops && why.wanted.len() == 1 && session.next() == Step::Stop, "{why:?}");
+    // What does not fit the budget is no runner-up; with nothing left, the end is forced.
+    let poor = model.session().with_budget(1.0).expect("a budget").why();
+    assert_eq!(poor.wanted.iter().map(|wanted| wanted.feature).collect::<Vec<_>>(), [1, 0]);
+    let none = model.session().with_budget(0.0).expect("a budget").why();
+    assert_eq!((none.wanted.len(), none.stopping, none.stops), (0, Stopping::Forced, true));
+}

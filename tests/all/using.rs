@@ -202,3 +202,81 @@ fn eval_works_from_any_folder() {
     assert_eq!(done.code, Some(2));
     assert!(done.err.contains("not there any more") && done.err.contains("name a table"), "{}", done.err);
 }
+
+#[test]
+fn a_conversation_forgives_slips() {
+    let dir = clinic("forgives");
+    let nothing = "n/a\n".repeat(20);
+    let typed = format!("back\n31\nwintr\n?\nWINTER\nwhy\nback\n32\nback\n33\nmonsoon\n{nothing}");
+    let done = querent(&dir.0, &["ask", MODEL], &typed);
+    assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
+    for says in [
+        "this is the first question",
+        "no training row has `wintr`; did you mean `winter`? If not, say it again",
+        "back     undoes the last answer",
+        " is asked for, the next would be ",
+        "; stopping weighs ",
+        "answer: ",
+    ] {
+        assert!(done.out.contains(says), "`{says}` is not in {}", done.out);
+    }
+    assert_eq!(done.out.matches("Known from the start:").count(), 2, "{}", done.out);
+    assert!(done.err.contains("no training row has season = `monsoon`"), "{}", done.err);
+    // Said twice, it is meant.
+    let twice = querent(&dir.0, &["ask", MODEL], &format!("31\nwintr\nwintr\n{nothing}"));
+    assert_eq!(twice.code, Some(0), "{}", twice.out);
+    assert!(twice.err.contains("`wintr`"), "{}", twice.err);
+    // What was undone leaves no trace.
+    let straight = querent(&dir.0, &["ask", MODEL], &format!("31\nwinter\n{nothing}"));
+    let undone = querent(&dir.0, &["ask", MODEL], &format!("31\nwinter\nn/a\nback\n{nothing}"));
+    assert_eq!(straight.out.lines().last(), undone.out.lines().last());
+    let why = querent(&dir.0, &["ask", MODEL, "--why"], &format!("31\nwinter\n{nothing}"));
+    assert!(why.out.contains("nothing more can be asked for"), "{}", why.out);
+    let done = querent(&dir.0, &["ask", MODEL, "--answer", "temprature_c=38"], "");
+    assert_eq!(done.code, Some(2));
+    assert!(done.err.contains("did you mean `temperature_c`?"), "{}", done.err);
+}
+
+#[test]
+fn a_program_asks_several_cases() {
+    let dir = clinic("several");
+    let lines = |done: &crate::command::Done| -> Vec<Value> {
+        done.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let given = "{\"answer\":[31,\"Winter\"]}\n";
+    let nothing = "{\"answer\":null}\n".repeat(7);
+    let input = format!(
+        "{given}{{\"why\":true}}\n{nothing}{{\"answer\":1}}\n{{\"back\":true}}\n{{\"answer\":null}}\n\
+         {{\"nxt\":true}}\n{{\"next\":true}}\n{given}{{\"answer\":null}}\n{{\"next\":true}}\n{given}{nothing}"
+    );
+    let done = querent(&dir.0, &["ask", MODEL, "--json", "--repeat"], &input);
+    assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
+    let lines_out = lines(&done);
+    let count = |key: &str| lines_out.iter().filter(|line| line.get(key).is_some()).count();
+    assert_eq!(
+        (count("given"), count("predict"), count("error"), count("warning")),
+        (3, 3, 2, 0),
+        "{}",
+        done.out
+    );
+    let why = lines_out.iter().find(|line| line.get("why").is_some()).expect("told");
+    assert!(
+        why["why"]["wanted"][0]["feature"].is_string() && why["why"]["stop"]["share"].is_number(),
+        "{why}"
+    );
+    assert!(done.out.contains("did you mean `next`?"), "{}", done.out);
+    let predictions: Vec<&Value> = lines_out.iter().filter(|line| line.get("predict").is_some()).collect();
+    assert_eq!(predictions[0], predictions[2], "cases know nothing of each other");
+    assert_eq!(predictions[0]["why"]["stop"]["forced"], true);
+    // The end of the input in the middle of a case is none; one case alone ends by itself.
+    let half = querent(&dir.0, &["ask", MODEL, "--json", "--repeat"], given);
+    assert_eq!(half.code, Some(2), "{}", half.out);
+    let one =
+        querent(&dir.0, &["ask", MODEL, "--json"], &format!("{{\"next\":true}}\n{given}{nothing}{given}"));
+    assert_eq!(one.code, Some(0), "{}", one.err);
+    assert!(
+        one.out.contains("needs --repeat") && one.out.lines().last().is_some_and(|l| l.contains("predict"))
+    );
+    let alone = querent(&dir.0, &["ask", MODEL, "--repeat"], "");
+    assert!(alone.code == Some(2) && alone.err.contains("--json"), "{}", alone.err);
+}

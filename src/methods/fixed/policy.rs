@@ -196,6 +196,10 @@ impl<'p> Case for Instance<'p> {
         belief::entropy(&self.belief)
     }
 
+    fn threshold(&self) -> Option<f32> {
+        Some(self.threshold)
+    }
+
     fn belief(&self) -> &[f32] {
         &self.belief
     }

@@ -1,0 +1,71 @@
+//! Why a session asks for this and not for something else, and how sure it is to go on or to stop.
+
+use super::belief::{believe, entropy};
+use super::session::{Session, Step};
+
+/// What a policy weighs at some moment of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Why {
+    /// What can be asked for, the most wanted first; nothing where nothing can.
+    pub wanted: Vec<Wanted>,
+    /// What speaks for an end.
+    pub stopping: Stopping,
+    /// Whether it stops now.
+    pub stops: bool,
+}
+
+/// A feature that can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    /// Its index.
+    pub feature: usize,
+    /// The policy's weight for it, of 1 for all that it can do now; `None` where it has an order without weights.
+    pub share: Option<f32>,
+}
+
+/// What speaks for an end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stopping {
+    /// Stopping is one of the things the policy can do, with this weight: it does what weighs most.
+    Share(f32),
+    /// It stops when its doubt, the entropy of the belief in nats, is below a threshold.
+    Doubt {
+        /// The entropy now.
+        entropy: f32,
+        /// The threshold.
+        below: f32,
+    },
+    /// Nothing can be asked for any more: all is known, cannot be had or does not fit the budget, or it is the last
+    /// question that the horizon allows.
+    Forced,
+}
+
+impl Session<'_> {
+    /// What the policy weighs now: what it wants to ask for, what else it would ask for, and how near it is to stopping.
+    pub fn why(&self) -> Why {
+        let features = self.model().problem().features().len();
+        // Each is the best of those that are left: the order of whatever policy it is.
+        let (mut order, mut left) = (Vec::new(), vec![true; features]);
+        while let Some(next) = self.case.best(&|feature| left[feature] && self.is_open(feature)) {
+            order.push(next);
+            left[next] = false;
+        }
+        let logits = self.case.logits();
+        let stop = logits.and_then(|logits| logits.get(features).copied());
+        let shares = logits.map(|logits| {
+            let logits: Vec<f32> = order.iter().map(|&feature| logits[feature]).chain(stop).collect();
+            let mut shares = vec![0.0; logits.len()];
+            believe(&logits, &mut shares);
+            shares
+        });
+        let share = |place: usize| shares.as_ref().and_then(|shares| shares.get(place).copied());
+        let stopping = match (order.is_empty(), stop.and(share(order.len())), self.case.threshold()) {
+            (true, ..) | (_, None, None) => Stopping::Forced,
+            (_, Some(share), _) => Stopping::Share(share),
+            (_, None, Some(below)) => Stopping::Doubt { entropy: entropy(self.case.belief()), below },
+        };
+        let wanted =
+            order.iter().enumerate().map(|(place, &feature)| Wanted { feature, share: share(place) });
+        Why { wanted: wanted.collect(), stopping, stops: self.next() == Step::Stop }
+    }
+}
