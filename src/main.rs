@@ -3,8 +3,8 @@
 
 mod commands;
 
-use clap::{CommandFactory, Parser, Subcommand};
-use commands::{Failure, Talk, ask, completions, data, eval, info, init, methods, predict, report, train};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use commands::{Failure, Talk, ask, completions, data, eval, flags, info, init, methods, predict, report, train};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -57,7 +57,8 @@ RUST_LOG sets the log level in more detail than --verbose.";
 const WRONG: u8 = 2;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let matches = flags::with_clear_numbers(Args::command()).get_matches();
+    let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let level = match (args.verbose, args.quiet) {
         (true, _) => "info",
         (_, true) => "error",

@@ -6,6 +6,7 @@ pub mod completions;
 mod curve;
 pub mod data;
 pub mod eval;
+pub mod flags;
 pub mod info;
 pub mod init;
 pub mod interrupt;
