@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The table: CSV, TSV or with semicolons, plain or gzipped, with a header.
+    /// The table: CSV, TSV or with semicolons, plain or gzipped, with a header; `-` is standard input.
     table: PathBuf,
     /// The column to be predicted.
     #[arg(long, value_name = "COLUMN")]
@@ -19,7 +19,7 @@ pub struct Args {
     /// A price list: a table with the columns `column` and `cost` and, if you like, `group`, `unit`, `known`.
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
-    /// Where to write [default: problem.toml beside the table].
+    /// Where to write [default: problem.toml beside the table; for standard input, in the folder you are in].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Replace a file that is there already.
@@ -32,6 +32,7 @@ Examples:
   querent init clinic.csv --target diagnosis             writes problem.toml beside clinic.csv
   querent init clinic.csv.gz --target diagnosis --out clinic.toml
   querent init clinic.csv --target diagnosis --prices prices.csv   with a price list: column,cost
+  zstd -dc clinic.csv.zst | querent init - --target diagnosis      from standard input
 
 The table is read once, row by row: a table of any size takes the same memory. Each column gets its kind
 (numeric, binary, categorical, ordinal), a group, a cost of 1.0, a unit if its name has one. Ids, constants
@@ -52,12 +53,15 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
             Error::file(&to, "it is there already; --force replaces it, --out writes elsewhere").into()
         );
     }
-    let found = profile(progress::watched(TableReader::open(&args.table)?, talk), &args.target)?;
+    let piped = args.table == Path::new("-");
+    let table = if piped { TableReader::standard_input()? } else { TableReader::open(&args.table)? };
+    let found = profile(progress::watched(table, talk), &args.target)?;
     let prices = match &args.prices {
         Some(list) => read_prices(TableReader::open(list)?, &found)?,
         None => Vec::new(),
     };
-    let relative = relative(&args.table, &to);
+    // What was piped has no name yet.
+    let relative = if piped { args.table.clone() } else { relative(&args.table, &to) };
     write_atomically(&to, draft(&relative, &args.target, &found, &prices).as_bytes())?;
 
     let ignored: Vec<&str> = found

@@ -39,7 +39,7 @@ impl Source {
     pub fn load(&self, seed: u64, talk: Talk) -> Result<Prepared> {
         match self {
             Self::File(path) => {
-                let schema = Schema::load(path)?;
+                let schema = Schema::load(path).map_err(|error| table_instead(path, error))?;
                 let table = TableReader::open(schema.table_path(path))?;
                 prepare(progress::watched(table, talk), &schema)
             }
@@ -83,5 +83,31 @@ impl Source {
     /// Whether another seed gives other rows.
     pub fn is_synthetic(&self) -> bool {
         matches!(self, Self::Named(entry, _) if entry.is_synthetic())
+    }
+}
+
+/// What is wrong with a file that is no problem: that it is a table, if it is one.
+fn table_instead(path: &Path, error: Error) -> Error {
+    if path.extension().is_some_and(|ending| ending == "toml") || !path.is_file() {
+        return error;
+    }
+    match TableReader::open(path) {
+        Ok(table) if table.header().len() > 1 => {
+            let shown = table.header().iter().take(8).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+            let more = if table.header().len() > 8 { ", …" } else { "" };
+            let name = path.display();
+            Error::file(
+                path,
+                format!(
+                    "this is a table, and a problem file is needed, which says what its columns are and what they cost. \
+                     `querent init {name} --target COLUMN` writes one, problem.toml, where COLUMN is what is to be \
+                     predicted: {}{more}. Look it through, then train on that",
+                    shown.join(", ")
+                ),
+            )
+        }
+        Ok(_) => error,
+        // A file of another program: which one, and what to do about it.
+        Err(table) => table,
     }
 }

@@ -28,6 +28,7 @@ mod gdfs_kernels;
 mod golden;
 mod gradients;
 mod info;
+mod init;
 mod instructions;
 mod layers;
 mod lockstep;

@@ -49,6 +49,9 @@ fn write_head(out: &mut String, table: &Path, target: &str, found: &Profile) -> 
     }
     writeln!(out, "# docs/problem-toml.md explains every key.\n")?;
     writeln!(out, "[table]")?;
+    if name == "-" {
+        writeln!(out, "# CHECK: the table came from standard input: write the name of its file here")?;
+    }
     writeln!(out, "path = {}  # relative to this file", quoted(&name))?;
     writeln!(out, "missing = {}  # cells that mean: not known\n", list(&missing_words()))?;
 

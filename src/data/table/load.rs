@@ -5,6 +5,7 @@ use super::reader::{Cells, TableReader};
 use super::schema::{Kind, Missing, NamedWeights, Schema, Weights};
 use super::split::stratified;
 use crate::data::encoding::{Code, Encoding, Field, Metric, canonical, in_order, listed, number};
+use crate::data::nearest::{did_you_mean, nearest};
 use crate::data::{Dataset, Normalization, Split};
 use crate::error::{Error, Result};
 use crate::problem::{Feature, Problem};
@@ -47,7 +48,8 @@ impl Raw {
                 let index = match of.get(word) {
                     Some(&index) => index,
                     None if closed => {
-                        return Err(Error::Data(format!("`{word}` is none of {}", listed(words))));
+                        let near = did_you_mean(word, words.iter().map(String::as_str));
+                        return Err(Error::Data(format!("`{word}` is none of {}{near}", listed(words))));
                     }
                     None if words.len() == MOST_WORDS => {
                         return Err(Error::Data(format!(
@@ -148,8 +150,9 @@ fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
         }
         let Some(&label) = classes.get(word) else {
             let what = format!(
-                "`{word}` is no class: the classes are {}; add it to `classes`, or to `drop` to leave such rows out",
-                listed(&schema.target.classes)
+                "`{word}` is no class: the classes are {}; add it to `classes`, or to `drop` to leave such rows out{}",
+                listed(&schema.target.classes),
+                misspelt(word, &schema.target.classes)
             );
             return Err(fail(&schema.target.column, what));
         };
@@ -181,6 +184,13 @@ fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
         return Err(Error::table(&path, "there are no rows"));
     }
     Ok(loaded)
+}
+
+/// Of a class that the table has and the problem does not: which of the problem's may be a misspelling of it.
+fn misspelt(word: &str, classes: &[String]) -> String {
+    nearest(word, classes.iter().map(String::as_str)).first().map_or(String::new(), |class| {
+        format!(". One of the two may be misspelt: the problem says `{class}`; did you mean `{word}`?")
+    })
 }
 
 /// The sizes of the splits, of so many rows.

@@ -1,6 +1,7 @@
 //! Tables from files: CSV and TSV, plain or gzipped, described by a `problem.toml`.
 
 mod draft;
+mod foreign;
 mod load;
 mod prices;
 mod profile;

@@ -3,6 +3,7 @@
 use super::profile::Profile;
 use super::reader::{Cells, TableReader};
 use crate::data::encoding::number;
+use crate::data::nearest::did_you_mean;
 use crate::error::{Error, Result};
 
 /// What a price list says about a column.
@@ -36,7 +37,8 @@ pub fn read_prices(mut list: TableReader, found: &Profile) -> Result<Vec<Option<
             |what: String| Error::table(&path, format!("row {} (line {}): {what}", cells.row, cells.line));
         let name = cells.cells[name_at].trim();
         let Some(at) = found.columns.iter().position(|column| column.name == name) else {
-            return Err(fail(format!("the table has no column `{name}` that could be asked for")));
+            let near = did_you_mean(name, found.columns.iter().map(|column| column.name.as_str()));
+            return Err(fail(format!("the table has no column `{name}` that could be asked for{near}")));
         };
         let cost = number(&cells.cells[cost_at])
             .map_err(|error| fail(format!("the cost of `{name}`: {}", error.message())))?;

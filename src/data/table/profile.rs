@@ -1,6 +1,6 @@
 //! A look at a table, row by row: what its columns seem to be. Memory does not grow with the rows.
 
-use super::reader::{Cells, TableReader};
+use super::reader::{Cells, TableReader, UNNAMED};
 use super::schema::{Kind, MOST_CLASSES, missing_words};
 use crate::data::encoding::{canonical, in_order};
 use crate::error::{Error, Result};
@@ -285,6 +285,9 @@ fn order(words: &[String]) -> Option<Vec<String>> {
 
 /// Whether a column only tells rows apart.
 fn id(name: &str, pairs: &[(&str, &str)], counts: &Counts) -> Option<Doubt> {
+    if name == UNNAMED {
+        return Some(Doubt::Id("it had no name: an index, as pandas and R write it".into()));
+    }
     let different: std::collections::HashSet<&str> = pairs.iter().map(|(cell, _)| *cell).collect();
     let all_differ = pairs.len() >= 20 && different.len() == pairs.len();
     let is_text = counts.numbers == 0;

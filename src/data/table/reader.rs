@@ -1,5 +1,6 @@
 //! Rows of a file, one at a time: nothing but the row at hand is in memory.
 
+use super::foreign::complaint;
 use crate::data::nearest::did_you_mean;
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -52,6 +53,9 @@ pub fn unpacked(path: &Path, mut bytes: impl BufRead + 'static) -> Result<Box<dy
     })
 }
 
+/// The name of a first column that has none: an index, as pandas and R write it. It is pandas' own name for it.
+pub const UNNAMED: &str = "Unnamed: 0";
+
 /// The delimiter of a table: the one that the first line has most of, outside of quotes.
 fn delimiter(path: &Path, beginning: &[u8]) -> u8 {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -81,6 +85,16 @@ impl TableReader {
         Self::open_with(path.as_ref(), None)
     }
 
+    /// Reads a table from standard input, as from a file. There it can be read once only.
+    ///
+    /// # Errors
+    /// As [`TableReader::open`].
+    pub fn standard_input() -> Result<Self> {
+        let name = Path::new("standard input");
+        let bytes = unpacked(Path::new(name), std::io::stdin().lock())?;
+        Self::read(name, bytes, None)
+    }
+
     /// Opens a table that has no header.
     ///
     /// # Errors
@@ -107,6 +121,9 @@ impl TableReader {
         }
         if beginning.starts_with(&[0xff, 0xfe]) || beginning.starts_with(&[0xfe, 0xff]) {
             return Err(Error::table(path, "this is UTF-16 text: save the table as UTF-8"));
+        }
+        if let Some(what) = complaint(&beginning, &path.to_string_lossy()) {
+            return Err(Error::table(path, what));
         }
         if beginning.contains(&0) {
             return Err(Error::table(path, "there is a zero byte in it: this is no text, let alone a table"));
@@ -272,7 +289,10 @@ fn header(path: &Path, record: &csv::ByteRecord) -> Result<Vec<String>> {
                 format!("header, column {}: not UTF-8 text; save the table as UTF-8", index + 1),
             ));
         };
-        let name = name.trim();
+        let name = match name.trim() {
+            "" if index == 0 && record.len() > 1 => UNNAMED,
+            name => name,
+        };
         if name.is_empty() {
             return Err(Error::table(
                 path,
@@ -313,6 +333,7 @@ mod tests {
         assert_eq!(rows("t.csv", b"a;b\n1;x\n\n").expect("semicolons, empty line"), plain);
         let quoted = rows("t.csv", b"a,b\n1,\"x\ny, \"\"z\"\"\"\n").expect("a quoted newline");
         assert_eq!(quoted[1], ["1", "x\ny, \"z\""]);
+        assert_eq!(rows("t.csv", b",b\n0,x\n").expect("an index without a name")[0], [UNNAMED, "b"]);
     }
 
     #[test]
@@ -327,6 +348,9 @@ mod tests {
         says(b"a,b\n1,2,3\n", "row 1 (line 2) has 3 cells");
         says(b"a,a\n1,2\n", "columns 1 and 2 are both named `a`");
         says(b"a,,c\n1,2,3\n", "column 2: the name is empty");
+        says(b",,c\n1,2,3\n", "column 2: the name is empty");
+        says(b",Unnamed: 0\n1,2\n", "columns 1 and 2 are both named");
+        says(b"PAR1\x15\x00\x15", "this is a Parquet file");
         says(b"a,b\n1,\xff\n", "row 1 (line 2), column `b`: not UTF-8");
         says(b"\xff\xfea\0", "UTF-16");
         says(b"a\0b", "zero byte");

@@ -254,6 +254,12 @@ impl Schema {
     /// # Errors
     /// What is wrong.
     pub fn check(&self) -> Result<()> {
+        if self.table.path == Path::new("-") {
+            return fail(
+                "[table] path is `-`, as the table came from standard input: write the name of its file there"
+                    .into(),
+            );
+        }
         self.check_target()?;
         self.check_split()?;
         let [low, high] = self.preprocessing.winsorize;
