@@ -268,6 +268,8 @@ fn describe(
     }
     let words = match &field.code {
         Code::Number { .. } => return range(&field.unit),
+        // Its first column is the year.
+        Code::Date { .. } => return range(""),
         Code::Levels { levels: words, .. } | Code::Categories { values: words } => words,
     };
     let is_category = matches!(field.code, Code::Categories { .. });

@@ -4,7 +4,9 @@
 mod commands;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use commands::{Failure, Talk, ask, completions, data, eval, flags, info, init, methods, predict, report, train};
+use commands::{
+    Failure, Talk, ask, completions, data, eval, flags, info, init, methods, predict, report, train,
+};
 use std::io::Write;
 use std::process::ExitCode;
 

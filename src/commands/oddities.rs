@@ -26,7 +26,7 @@ struct Column {
     unseen: u64,
     words: BTreeMap<String, u64>,
     outside: u64,
-    range: [f64; 2],
+    range: [String; 2],
 }
 
 impl Oddities {
@@ -52,7 +52,7 @@ impl Oddities {
 
     /// A cell that was taken.
     pub fn cell(&mut self, column: &str, cell: &str, notice: &Notice) {
-        if !matches!(notice, Notice::Unseen | Notice::OutOfRange(_)) {
+        if !notice.is_new() {
             return;
         }
         if !self.columns.contains_key(column) {
@@ -60,7 +60,8 @@ impl Oddities {
         }
         let Some(of) = self.columns.get_mut(column) else { return };
         match notice {
-            Notice::OutOfRange(range) => (of.outside, of.range) = (of.outside + 1, *range),
+            Notice::OutOfRange(range) => (of.outside, of.range) = (of.outside + 1, range.map(short)),
+            Notice::OutOfDates(range) => (of.outside, of.range) = (of.outside + 1, range.clone()),
             _ => {
                 of.unseen += 1;
                 let word = cell.trim();
@@ -96,7 +97,7 @@ impl Oddities {
                 );
             }
             if of.outside > 0 {
-                let [low, high] = of.range.map(short);
+                let [low, high] = &of.range;
                 say(
                     self.talk,
                     format_args!(

@@ -6,12 +6,17 @@
 //! | number | the value, clipped to the training rows' quantiles (winsorized); missing: their mean |
 //! | binary | 0 for the first value, 1 for the second; missing: their mean |
 //! | ordinal | 0, 1, 2, … in the order of its levels; missing: their mean |
+//! | date | year, month, day of week, and its age: the days before the training rows' latest; missing: their means |
 //! | categories | one for each value of the training rows; a value they do not have has a code of its own: none of them is 1 |
 //!
 //! Where the training rows have missing cells, one more column of the same feature is 1 for a missing
 //! cell: acquiring the feature reveals that it is missing.
 
+use crate::data::dates::{self, Order, PARTS};
 use crate::data::nearest::did_you_mean;
+pub use crate::data::numbers::short;
+use crate::data::numbers::{Decimal, number_in};
+use crate::data::ranges::Ranges;
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
@@ -33,6 +38,18 @@ pub enum Code {
         /// What is above counts as missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         missing_above: Option<f64>,
+        /// How the table writes it, if it is not plain.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decimal: Option<Decimal>,
+    },
+    /// A date.
+    Date {
+        /// The order of year, month and day.
+        order: Order,
+        /// The earliest and the latest of the training rows, in days since 1970-01-01; others become the nearest.
+        seen: [i64; 2],
+        /// What a missing cell becomes.
+        fill: [f64; PARTS],
     },
     /// One of two words, or of several in order.
     Levels {
@@ -72,8 +89,17 @@ pub enum Notice {
     Missing,
     /// The number is outside of what the training rows have.
     OutOfRange([f64; 2]),
+    /// The date is before or after all of the training rows.
+    OutOfDates([String; 2]),
     /// No training row has this word.
     Unseen,
+}
+
+impl Notice {
+    /// Whether the cell is none that the training rows could have had.
+    pub fn is_new(&self) -> bool {
+        matches!(self, Notice::OutOfRange(_) | Notice::OutOfDates(_) | Notice::Unseen)
+    }
 }
 
 /// The encoding of a whole table.
@@ -92,6 +118,9 @@ pub struct Encoding {
     /// What to judge by, as in `problem.toml`.
     #[serde(default)]
     pub metric: Metric,
+    /// Of a target that is a number, the ranges that are its classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<Ranges>,
 }
 
 /// What a policy's answers are judged by.
@@ -143,7 +172,11 @@ pub(crate) fn listed(words: &[String]) -> String {
 impl Field {
     /// How many columns it becomes.
     pub fn columns(&self) -> usize {
-        let values = if let Code::Categories { values } = &self.code { values.len() } else { 1 };
+        let values = match &self.code {
+            Code::Categories { values } => values.len(),
+            Code::Date { .. } => PARTS,
+            _ => 1,
+        };
         values + usize::from(self.flag)
     }
 
@@ -155,7 +188,7 @@ impl Field {
     /// The words that its cells can be; none if they are numbers.
     pub fn words(&self) -> &[String] {
         match &self.code {
-            Code::Number { .. } => &[],
+            Code::Number { .. } | Code::Date { .. } => &[],
             Code::Levels { levels: words, .. } | Code::Categories { values: words } => words,
         }
     }
@@ -164,6 +197,12 @@ impl Field {
     pub fn expected(&self) -> String {
         match &self.code {
             Code::Number { seen, .. } => format!("a number, {} to {} so far", short(seen[0]), short(seen[1])),
+            Code::Date { order, seen, .. } => format!(
+                "a date such as {}, {} to {} so far",
+                order.example(),
+                dates::shown(seen[0]),
+                dates::shown(seen[1])
+            ),
             Code::Levels { levels, .. } => listed(levels),
             Code::Categories { values } => listed(values),
         }
@@ -173,6 +212,7 @@ impl Field {
     pub fn encode_missing(&self, out: &mut Vec<f32>) {
         match &self.code {
             Code::Number { fill, .. } | Code::Levels { fill, .. } => out.push(*fill as f32),
+            Code::Date { fill, .. } => out.extend(fill.map(|value| value as f32)),
             Code::Categories { values } => out.extend(std::iter::repeat_n(0.0, values.len())),
         }
         if self.flag {
@@ -180,8 +220,24 @@ impl Field {
         }
     }
 
-    /// Appends a number's column(s).
+    /// How a number that is no text is written in the table.
+    pub fn spelled(&self, number: &str) -> String {
+        match &self.code {
+            Code::Number { decimal: Some(Decimal::Comma), .. } => number.replace('.', ","),
+            _ => number.to_string(),
+        }
+    }
+
+    /// Appends a number's column(s); of a date, the days since 1970-01-01.
     pub(crate) fn encode_number(&self, value: f64, out: &mut Vec<f32>) -> Notice {
+        if let Code::Date { seen: [first, last], .. } = &self.code {
+            let day = value as i64;
+            let near = day.max(*first).min(*last);
+            out.extend(dates::parts(near, *last).map(|part| part as f32));
+            self.push_present(out);
+            let range = || Notice::OutOfDates([dates::shown(*first), dates::shown(*last)]);
+            return if near == day { Notice::Fine } else { range() };
+        }
         let Code::Number { low, high, seen, missing_above, .. } = &self.code else {
             self.encode_missing(out);
             return Notice::Missing;
@@ -208,7 +264,8 @@ impl Field {
     pub fn encode(&self, cell: &str, out: &mut Vec<f32>) -> Result<Notice> {
         let word = canonical(cell);
         match &self.code {
-            Code::Number { .. } => Ok(self.encode_number(number(cell)?, out)),
+            Code::Number { decimal, .. } => Ok(self.encode_number(number_in(cell, *decimal)?, out)),
+            Code::Date { order, .. } => Ok(self.encode_number(dates::parse_in(cell, *order)? as f64, out)),
             Code::Levels { levels, .. } => {
                 let Some(level) = position(levels, word) else {
                     let meant = did_you_mean(word, levels.iter().map(String::as_str));
@@ -230,11 +287,18 @@ impl Field {
     fn check(&self) -> Result<()> {
         let fail = |what: &str| Err(Error::Problem(format!("the encoding of `{}` {what}", self.name)));
         match &self.code {
-            Code::Number { low, high, fill, seen, missing_above } => {
+            Code::Number { low, high, fill, seen, missing_above, .. } => {
                 let all = [*low, *high, *fill, seen[0], seen[1], missing_above.unwrap_or(0.0)];
                 if all.iter().any(|value| !value.is_finite()) || low > high {
                     return fail("has numbers that are not finite or not in order");
                 }
+            }
+            Code::Date { seen: [first, last], fill, .. }
+                if first > last
+                    || fill.iter().any(|value| !value.is_finite())
+                    || first.abs().max(last.abs()) > dates::MOST_DAYS =>
+            {
+                return fail("has dates that are not in order or not of this calendar");
             }
             Code::Levels { levels, fill } if levels.is_empty() || !fill.is_finite() => {
                 return fail("has no levels, or a fill that is not finite");
@@ -263,30 +327,6 @@ pub(crate) fn in_order(a: &str, b: &str) -> std::cmp::Ordering {
     }
 }
 
-/// A number as people write it in tables.
-pub(crate) fn number(cell: &str) -> Result<f64> {
-    let cell = cell.trim();
-    let fail = |what: String| Err(Error::Data(what));
-    match cell.parse::<f64>() {
-        Ok(value) if (value as f32).is_finite() => Ok(value),
-        Ok(value) => fail(format!("`{cell}` is {value}, not a finite number of 32 bits")),
-        Err(_) if cell.contains(',') && cell.replace(',', ".").parse::<f64>().is_ok() => {
-            fail(format!("`{cell}` is not a number: write a decimal point, no comma"))
-        }
-        Err(_) => fail(format!("`{}` is not a number", cell.chars().take(40).collect::<String>())),
-    }
-}
-
-/// A number with up to four significant digits.
-pub fn short(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return value.to_string();
-    }
-    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
-}
-
 impl Encoding {
     /// Whether a cell says that nothing is known: an empty one always does.
     pub fn is_missing(&self, cell: &str) -> bool {
@@ -305,6 +345,16 @@ impl Encoding {
                 self.features.len(),
                 problem.features().len()
             )));
+        }
+        if let Some(ranges) = &self.ranges {
+            ranges.check()?;
+            if ranges.edges.len() + 1 != problem.classes().len() {
+                return Err(Error::Problem(format!(
+                    "the target has {} ranges, the problem {} classes",
+                    ranges.edges.len() + 1,
+                    problem.classes().len()
+                )));
+            }
         }
         let groups = problem.group_of_column();
         let mut at = 0;
@@ -381,8 +431,14 @@ mod tests {
 
     #[test]
     fn numbers_are_clipped_and_missing_ones_flagged() {
-        let code =
-            Code::Number { low: 1.0, high: 9.0, fill: 4.5, seen: [0.0, 10.0], missing_above: Some(50.0) };
+        let code = Code::Number {
+            low: 1.0,
+            high: 9.0,
+            fill: 4.5,
+            seen: [0.0, 10.0],
+            missing_above: Some(50.0),
+            decimal: None,
+        };
         let f = field(code, true);
         assert_eq!(columns(&f, " 3.5 "), (vec![3.5, 0.0], Notice::Fine));
         assert_eq!(columns(&f, "10"), (vec![9.0, 0.0], Notice::Fine));
@@ -395,6 +451,26 @@ mod tests {
             assert!(f.encode(cell, &mut out).expect_err("refused").message().contains(says));
         }
         assert_eq!(out.len(), 2, "a refused cell leaves nothing");
+    }
+
+    #[test]
+    fn dates_become_four_numbers_and_commas_are_read() {
+        let code = Code::Date { order: Order::Dmy, seen: [0, 10], fill: [1970.0, 1.0, 3.0, 5.0] };
+        let f = field(code, true);
+        assert_eq!(columns(&f, "3.1.1970"), (vec![1970.0, 1.0, 5.0, 8.0, 0.0], Notice::Fine));
+        let late = Notice::OutOfDates(["1970-01-01".into(), "1970-01-11".into()]);
+        assert_eq!(columns(&f, "1.2.1971"), (vec![1970.0, 1.0, 6.0, 0.0, 0.0], late));
+        assert!(
+            f.encode("1970-01-03", &mut Vec::new()).expect_err("refused").message().contains("31.05.2024")
+        );
+        let seen = [0.0, 2000.0];
+        let decimal = Some(Decimal::Comma);
+        let f = field(
+            Code::Number { low: 0.0, high: 2000.0, fill: 1.0, seen, missing_above: None, decimal },
+            false,
+        );
+        assert_eq!(columns(&f, "1.234,5 €").0, [1234.5]);
+        assert_eq!(columns(&f, &f.spelled("1.5")).0, [1.5]);
     }
 
     #[test]
@@ -425,8 +501,5 @@ mod tests {
         for word in ["1.5", "1.", ".0", "v1.0", "-.0", "1.0.0"] {
             assert_eq!(canonical(word), word);
         }
-        assert_eq!(short(37.04), "37.04");
-        assert_eq!(short(0.000_123_456), "0.0001235");
-        assert_eq!(short(123_456.0), "123456");
     }
 }

@@ -2,8 +2,11 @@
 
 #[cfg(feature = "table")]
 pub mod catalog;
+pub mod dates;
 pub mod encoding;
 pub mod nearest;
+pub mod numbers;
+pub mod ranges;
 pub mod synthetic;
 #[cfg(feature = "table")]
 pub mod table;

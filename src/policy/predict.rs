@@ -118,7 +118,7 @@ impl Session<'_> {
 
 fn note(odd: &mut Vec<OddCell>, fields: &[Field], cells: &[&str], notices: Vec<Notice>) {
     for ((field, cell), notice) in fields.iter().zip(cells).zip(notices) {
-        if matches!(notice, Notice::Unseen | Notice::OutOfRange(_)) {
+        if notice.is_new() {
             odd.push(OddCell { column: field.name.clone(), cell: cell.to_string(), notice });
         }
     }

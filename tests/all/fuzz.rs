@@ -100,6 +100,15 @@ fn clinic(rows: usize) -> Vec<u8> {
     text.lines().take(rows + 1).flat_map(|line| [line, "\n"]).collect::<String>().into_bytes()
 }
 
+/// A table whose target is a number, with dates and decimal commas.
+fn numbers() -> Vec<u8> {
+    let row = |i: usize| {
+        format!("\"{},{}\",{}.{}.2024,{}.5\n", i * 7 % 13, i % 10, 1 + i % 28, 1 + i % 12, i * 31 % 97)
+    };
+    let rows: String = (0..60).map(row).collect();
+    format!("x,day,diagnosis\n{rows}").into_bytes()
+}
+
 fn open(bytes: &[u8]) -> querent::Result<TableReader> {
     TableReader::read(Path::new("t.csv"), Cursor::new(bytes.to_vec()), None)
 }
@@ -109,9 +118,13 @@ fn tables() {
     let seeds = [
         clinic(40),
         clinic(60).iter().map(|&byte| if byte == b',' { b';' } else { byte }).collect(),
+        numbers(),
         b"x,diagnosis\n\"1\n\",a\n2,b\n3,a\n4,b\n5,a\n6,b\n7,a\n8,b\n".to_vec(),
     ];
-    let words: [&[u8]; 18] = [
+    let words: [&[u8]; 21] = [
+        b"1.234,5",
+        b"$-",
+        b"30.02.2024",
         b",",
         b"\"",
         b"\n",
@@ -150,7 +163,11 @@ fn problems() {
     let table = clinic(120);
     let found = profile(open(&table).expect("reads"), "diagnosis").expect("reads");
     let drafted = draft(Path::new("t.csv"), "diagnosis", &found, &[]).into_bytes();
-    let words: [&[u8]; 20] = [
+    let words: [&[u8]; 24] = [
+        b"bins = 3\n",
+        b"edges = [1, 2]\n",
+        b"decimal = \",\"\n",
+        b"kind = \"date\"\n",
         b"=",
         b"[",
         b"]",

@@ -26,6 +26,7 @@ fn plain_field(name: &str, column: usize, columns: usize) -> Field {
         fill: 0.0,
         seen: [f64::from(f32::MIN), f64::from(f32::MAX)],
         missing_above: None,
+        decimal: None,
     };
     Field { name, unit: String::new(), code, flag: false }
 }
@@ -73,6 +74,9 @@ pub fn odd(field: &Field, cell: &str, notice: &Notice) -> Option<String> {
             "{name} = {cell} is outside of the training rows' range, {} to {}: the answer may be off",
             short(*low),
             short(*high)
+        )),
+        Notice::OutOfDates([first, last]) => Some(format!(
+            "{name} = {cell} is outside of the training rows' dates, {first} to {last}: the answer may be off"
         )),
         Notice::Unseen => Some(format!(
             "no training row has {name} = `{cell}` (they have {}): it is taken as something else{}",

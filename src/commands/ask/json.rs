@@ -24,6 +24,10 @@ fn described(field: &Field) -> Value {
             value["kind"] = "number".into();
             value["seen"] = json!(seen);
         }
+        Code::Date { order, .. } => {
+            value["kind"] = "date".into();
+            value["such_as"] = order.example().into();
+        }
         Code::Levels { levels: words, .. } | Code::Categories { values: words } => {
             value["kind"] = "word".into();
             value["values"] = json!(words);
@@ -61,8 +65,8 @@ fn said(line: &str) -> Result<Said, String> {
 
 /// An answer as cells: none if it cannot be had; empty for a missing one.
 fn cells(answer: Value, fields: &[Field]) -> Result<Option<Vec<String>>, String> {
-    let cell = |value: Value| match value {
-        Value::Number(number) => Ok(number.to_string()),
+    let cell = |(value, field): (Value, &Field)| match value {
+        Value::Number(number) => Ok(field.spelled(&number.to_string())),
         Value::String(word) => Ok(word),
         Value::Bool(yes) => Ok(yes.to_string()),
         Value::Null => Ok(String::new()),
@@ -76,7 +80,7 @@ fn cells(answer: Value, fields: &[Field]) -> Result<Option<Vec<String>>, String>
     if values.len() != fields.len() {
         return Err(format!("{} value(s) for {} field(s)", values.len(), fields.len()));
     }
-    let mut cells = values.into_iter().map(cell).collect::<Result<Vec<String>, String>>()?;
+    let mut cells = values.into_iter().zip(fields).map(cell).collect::<Result<Vec<String>, String>>()?;
     for (field, cell) in fields.iter().zip(&mut cells).filter(|(_, cell)| !cell.is_empty()) {
         let words = || field.words().iter().map(String::as_str);
         if let (false, Some(word)) = (words().any(|word| word == cell), but_for_case(cell, words())) {

@@ -104,8 +104,14 @@ mod tests {
         };
         assert!(refused(&levels, "midl").contains("did you mean `mild`?"));
         assert!(refused(&levels, "").contains("an answer is needed"));
-        let number =
-            field(Code::Number { low: 0.0, high: 1.0, fill: 0.5, seen: [0.0, 1.0], missing_above: None });
+        let number = field(Code::Number {
+            low: 0.0,
+            high: 1.0,
+            fill: 0.5,
+            seen: [0.0, 1.0],
+            missing_above: None,
+            decimal: None,
+        });
         assert_eq!(understand(&number, "?"), Meant::Wish(Wish::Help));
         assert_eq!(understand(&number, "-"), Meant::Wish(Wish::Unavailable));
         assert_eq!(understand(&number, "-1"), cell("-1"));

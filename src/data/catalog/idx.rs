@@ -102,7 +102,14 @@ pub(super) fn load(folder: &Path, sizes: [usize; 3], metric: Metric) -> Result<P
     let field = |name: &String| Field {
         name: name.clone(),
         unit: String::new(),
-        code: Code::Number { low: 0.0, high: 255.0, fill: 0.0, seen: [0.0, 255.0], missing_above: None },
+        code: Code::Number {
+            low: 0.0,
+            high: 255.0,
+            fill: 0.0,
+            seen: [0.0, 255.0],
+            missing_above: None,
+            decimal: None,
+        },
         flag: false,
     };
     let encoding = Encoding {
@@ -111,6 +118,7 @@ pub(super) fn load(folder: &Path, sizes: [usize; 3], metric: Metric) -> Result<P
         features: names.iter().map(|name| vec![field(name)]).collect(),
         known: Vec::new(),
         metric,
+        ranges: None,
     };
     let test_rows = (0..test_labels.len() as u32).collect();
     let data = Dataset::of_bytes(

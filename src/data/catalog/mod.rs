@@ -380,6 +380,7 @@ impl Entry {
                         fill: 0.0,
                         seen: [-10.0, 10.0],
                         missing_above: None,
+                        decimal: None,
                     },
                     flag: false,
                 };
@@ -389,6 +390,7 @@ impl Entry {
                     features: problem.features().iter().map(|feature| vec![field(&feature.name)]).collect(),
                     known: Vec::new(),
                     metric: self.metric,
+                    ranges: None,
                 };
                 encoding.check(problem)?;
                 let rows = raw.sizes().map(|size| (0..size as u32).collect());

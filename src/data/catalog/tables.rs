@@ -26,6 +26,9 @@ fn schema(target: &str, classes: &[&str], metric: Metric, sizes: [usize; 3]) -> 
             weights: Weights::Named(weights),
             metric,
             drop: Vec::new(),
+            bins: None,
+            edges: None,
+            decimal: None,
         },
         split: Split {
             train: sizes[0] as f64,

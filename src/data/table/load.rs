@@ -1,15 +1,16 @@
 //! From a table and its schema to a data set: reads the cells, splits the rows, and learns from the
 //! training rows how to encode.
 
+use super::fit::{Raw, fit_field};
 use super::reader::{Cells, TableReader};
-use super::schema::{Kind, Missing, NamedWeights, Schema, Weights};
-use super::split::stratified;
-use crate::data::encoding::{Code, Encoding, Field, Metric, canonical, in_order, listed, number};
-use crate::data::nearest::{did_you_mean, nearest};
-use crate::data::{Dataset, Normalization, Split};
+use super::schema::{NamedWeights, Schema, Split, Weights};
+use super::split::{fold, stratified, with_validation};
+use super::target::{Answers, Settled};
+use crate::data::encoding::{Encoding, Field, Metric, canonical};
+use crate::data::numbers::number_in;
+use crate::data::{self, Dataset, Normalization};
 use crate::error::{Error, Result};
 use crate::problem::{Feature, Problem};
-use std::collections::HashMap;
 
 /// A table that is ready to be trained on.
 #[derive(Clone, Debug)]
@@ -24,64 +25,10 @@ pub struct Prepared {
     pub metric: Metric,
 }
 
-/// A column's cells while they wait for the split.
-enum Raw {
-    /// NaN where missing.
-    Numbers(Vec<f32>),
-    /// Index into the words; `NONE` where missing.
-    Words { words: Vec<String>, of: HashMap<String, u32>, cells: Vec<u32> },
-}
-
-const NONE: u32 = u32::MAX;
-
-/// Words of a categorical column at most: each becomes a column.
-const MOST_WORDS: usize = 1000;
-
-impl Raw {
-    fn push(&mut self, cell: Option<&str>, closed: bool) -> Result<()> {
-        match (self, cell) {
-            (Raw::Numbers(cells), None) => cells.push(f32::NAN),
-            (Raw::Numbers(cells), Some(cell)) => cells.push(number(cell)? as f32),
-            (Raw::Words { cells, .. }, None) => cells.push(NONE),
-            (Raw::Words { words, of, cells }, Some(cell)) => {
-                let word = canonical(cell);
-                let index = match of.get(word) {
-                    Some(&index) => index,
-                    None if closed => {
-                        let near = did_you_mean(word, words.iter().map(String::as_str));
-                        return Err(Error::Data(format!("`{word}` is none of {}{near}", listed(words))));
-                    }
-                    None if words.len() == MOST_WORDS => {
-                        return Err(Error::Data(format!(
-                            "`{word}` is different word number {} of this categorical column: is it an id or text? Then \
-                             set ignore = true",
-                            MOST_WORDS + 1
-                        )));
-                    }
-                    None => {
-                        words.push(word.to_string());
-                        of.insert(word.to_string(), words.len() as u32 - 1);
-                        words.len() as u32 - 1
-                    }
-                };
-                cells.push(index);
-            }
-        }
-        Ok(())
-    }
-
-    fn is_missing(&self, row: u32) -> bool {
-        match self {
-            Raw::Numbers(cells) => cells[row as usize].is_nan(),
-            Raw::Words { cells, .. } => cells[row as usize] == NONE,
-        }
-    }
-}
-
 /// Everything read, in the schema's order of columns.
-struct Loaded {
+struct Loaded<'s> {
     columns: Vec<Option<Raw>>,
-    labels: Vec<u32>,
+    answers: Answers<'s>,
     split: Option<Vec<u8>>,
 }
 
@@ -93,12 +40,18 @@ struct Loaded {
 pub fn prepare(table: TableReader, schema: &Schema) -> Result<Prepared> {
     let path = table.path().to_path_buf();
     let loaded = read(table, schema)?;
+    let (strata, count) = loaded.answers.strata();
     let splits = match &loaded.split {
+        // People who tell training rows from test rows only leave the rest to us.
+        Some(splits) if !splits.contains(&1) => {
+            let Split { train, validation, seed, .. } = &schema.split;
+            with_validation(splits, &strata, count, validation / (train + validation), *seed)
+        }
         Some(splits) => splits.clone(),
         None => {
-            let sizes = split_sizes(schema, loaded.labels.len()).map_err(|error| error.at(&path))?;
-            check_classes(schema, &loaded.labels).map_err(|error| error.at(&path))?;
-            stratified(&loaded.labels, schema.target.classes.len(), sizes, schema.split.seed)
+            let sizes = split_sizes(schema, strata.len()).map_err(|error| error.at(&path))?;
+            check_classes(&loaded.answers).map_err(|error| error.at(&path))?;
+            stratified(&strata, count, sizes, schema.split.seed)
         }
     };
     let rows = [0u8, 1, 2].map(|which| {
@@ -109,12 +62,14 @@ pub fn prepare(table: TableReader, schema: &Schema) -> Result<Prepared> {
             return Err(Error::table(&path, format!("the split leaves no {name} rows")));
         }
     }
-    fit(schema, &loaded, rows).map_err(|error| error.at(path))
+    let Loaded { columns, answers, .. } = loaded;
+    let settled = answers.settle(&schema.target, &rows[0]).map_err(|error| error.at(&path))?;
+    fit(schema, &columns, settled, rows).map_err(|error| error.at(path))
 }
 
-fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
+fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded<'_>> {
     let target = table.column(&schema.target.column)?;
-    let fold = schema.split.column.as_deref().map(|name| table.column(name)).transpose()?;
+    let fold_at = schema.split.column.as_deref().map(|name| table.column(name)).transpose()?;
     let mut at = Vec::new();
     let mut columns: Vec<Option<Raw>> = Vec::new();
     for column in &schema.features {
@@ -124,20 +79,11 @@ fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
             continue;
         }
         at.push(Some(table.column(&column.name)?));
-        let words: Vec<String> =
-            column.values.iter().flatten().map(|word| canonical(word).to_string()).collect();
-        columns.push(Some(match column.kind {
-            Kind::Numeric => Raw::Numbers(Vec::new()),
-            _ => {
-                let of = words.iter().cloned().zip(0..).collect();
-                Raw::Words { words, of, cells: Vec::new() }
-            }
-        }));
+        columns.push(Some(Raw::new(column)));
     }
-    let classes: HashMap<&str, u32> =
-        schema.target.classes.iter().map(|class| canonical(class)).zip(0..).collect();
     let path = table.path().to_path_buf();
-    let mut loaded = Loaded { columns, labels: Vec::new(), split: fold.map(|_| Vec::new()) };
+    let mut loaded =
+        Loaded { columns, answers: Answers::new(&schema.target), split: fold_at.map(|_| Vec::new()) };
     let mut cells = Cells::default();
     while table.next(&mut cells)? {
         let fail = |column: &str, what: String| {
@@ -148,15 +94,10 @@ fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
         if schema.target.drop.iter().any(|drop| canonical(drop) == word) {
             continue;
         }
-        let Some(&label) = classes.get(word) else {
-            let what = format!(
-                "`{word}` is no class: the classes are {}; add it to `classes`, or to `drop` to leave such rows out{}",
-                listed(&schema.target.classes),
-                misspelt(word, &schema.target.classes)
-            );
-            return Err(fail(&schema.target.column, what));
-        };
-        loaded.labels.push(label);
+        loaded
+            .answers
+            .push(&cells.cells[target])
+            .map_err(|error| fail(&schema.target.column, error.message()))?;
         for ((raw, column), &at) in loaded.columns.iter_mut().zip(&schema.features).zip(&at) {
             let (Some(raw), Some(at)) = (raw, at) else { continue };
             let cell = &cells.cells[at];
@@ -165,32 +106,26 @@ fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded> {
             let cell = (!is_missing).then_some(cell);
             // What is too large counts as missing before anything else is known about the column.
             let cell = cell.filter(|cell| {
-                !column.missing_above.is_some_and(|most| number(cell).is_ok_and(|value| value > most))
+                !column
+                    .missing_above
+                    .is_some_and(|most| number_in(cell, column.decimal).is_ok_and(|value| value > most))
             });
             let closed = column.values.is_some();
             raw.push(cell, closed).map_err(|error| fail(&column.name, error.message()))?;
         }
-        if let (Some(splits), Some(fold)) = (&mut loaded.split, fold) {
-            let word = cells.cells[fold].trim().to_lowercase();
-            let which = ["train", "validation", "test"].iter().position(|name| *name == word);
-            let Some(which) = which else {
+        if let (Some(splits), Some(at)) = (&mut loaded.split, fold_at) {
+            let word = cells.cells[at].trim();
+            let Some(which) = fold(word) else {
                 let what = format!("`{word}` is none of `train`, `validation`, `test`");
                 return Err(fail(schema.split.column.as_deref().unwrap_or_default(), what));
             };
-            splits.push(which as u8);
+            splits.push(which);
         }
     }
-    if loaded.labels.is_empty() {
+    if loaded.answers.rows() == 0 {
         return Err(Error::table(&path, "there are no rows"));
     }
     Ok(loaded)
-}
-
-/// Of a class that the table has and the problem does not: which of the problem's may be a misspelling of it.
-fn misspelt(word: &str, classes: &[String]) -> String {
-    nearest(word, classes.iter().map(String::as_str)).first().map_or(String::new(), |class| {
-        format!(". One of the two may be misspelt: the problem says `{class}`; did you mean `{word}`?")
-    })
 }
 
 /// The sizes of the splits, of so many rows.
@@ -212,31 +147,40 @@ fn split_sizes(schema: &Schema, rows: usize) -> Result<[usize; 3]> {
     Ok(sizes)
 }
 
-fn check_classes(schema: &Schema, labels: &[u32]) -> Result<()> {
-    let mut counts = vec![0usize; schema.target.classes.len()];
+fn check_classes(answers: &Answers<'_>) -> Result<()> {
+    let (classes, labels, advice) = match answers {
+        Answers::Words { classes, labels, .. } => {
+            (classes.to_vec(), labels, "leave it out (`drop`), merge it with another")
+        }
+        Answers::Cut { ranges, labels } => (ranges.names(), labels, "move the edges of [target]"),
+        // Those are cut so that each has its share.
+        Answers::Numbers { .. } => return Ok(()),
+    };
+    let mut counts = vec![0usize; classes.len()];
     labels.iter().for_each(|&label| counts[label as usize] += 1);
     match counts.iter().position(|&count| count < 3) {
         None => Ok(()),
         Some(class) => Err(Error::Data(format!(
-            "class `{}` has {} row(s), but each of training, validation and test needs one: leave it out (`drop`), \
-             merge it with another, or give a split column",
-            schema.target.classes[class], counts[class]
+            "class `{}` has {} row(s), but each of training, validation and test needs one: {advice}, or give a \
+             split column",
+            classes[class], counts[class]
         ))),
     }
 }
 
-fn fit(schema: &Schema, loaded: &Loaded, rows: [Vec<u32>; 3]) -> Result<Prepared> {
+fn fit(schema: &Schema, columns: &[Option<Raw>], settled: Settled, rows: [Vec<u32>; 3]) -> Result<Prepared> {
+    let Settled { labels, classes, ranges } = settled;
     let groups = schema.groups()?;
     let train = &rows[0];
     let mut normalization = Normalization { mean: Vec::new(), scale: Vec::new() };
-    let mut fit_group = |columns: &[usize]| -> Result<Vec<(usize, Field)>> {
+    let mut fit_group = |group: &[usize]| -> Result<Vec<(usize, Field)>> {
         let mut fields: Vec<(usize, Field)> = Vec::new();
-        for &index in columns {
-            let Some(raw) = &loaded.columns[index] else { continue };
+        for &index in group {
+            let Some(raw) = &columns[index] else { continue };
             // Cells that are missing together need one flag only.
             let flagged = fields.iter().any(|(other, field)| {
                 field.flag
-                    && loaded.columns[*other].as_ref().is_some_and(|other| {
+                    && columns[*other].as_ref().is_some_and(|other| {
                         train.iter().all(|&row| other.is_missing(row) == raw.is_missing(row))
                     })
             });
@@ -256,20 +200,25 @@ fn fit(schema: &Schema, loaded: &Loaded, rows: [Vec<u32>; 3]) -> Result<Prepared
     let problem = Problem::new(
         groups.iter().map(|group| Feature { name: group.name.clone(), cost: group.cost }).collect(),
         group_of_column,
-        schema.target.classes.clone(),
+        classes.clone(),
     )?;
     let known_columns = known.iter().map(|(_, field)| field.columns()).sum();
     let problem = problem.with_known_columns(known_columns).with_class_weights(class_weights(
         schema,
-        &loaded.labels,
+        classes.len(),
+        &labels,
         train,
     ))?;
     let splits = [0, 1, 2].map(|which| {
-        let mut split = Split::default();
+        let mut split = data::Split::default();
         for &row in &rows[which] {
             let fields = features.iter().flatten().chain(&known);
-            fields.for_each(|(index, field)| encode(loaded, *index, field, row, &mut split.x));
-            split.y.push(loaded.labels[row as usize]);
+            for (index, field) in fields {
+                if let Some(raw) = &columns[*index] {
+                    raw.encode(field, row, &mut split.x);
+                }
+            }
+            split.y.push(labels[row as usize]);
         }
         normalization.apply(&mut split.x);
         split
@@ -283,137 +232,13 @@ fn fit(schema: &Schema, loaded: &Loaded, rows: [Vec<u32>; 3]) -> Result<Prepared
         features: features.into_iter().map(only).collect(),
         known: only(known),
         metric: schema.target.metric,
+        ranges,
     };
     encoding.check(data.problem())?;
     Ok(Prepared { data, encoding, rows, metric: schema.target.metric })
 }
 
-fn encode(loaded: &Loaded, index: usize, field: &Field, row: u32, out: &mut Vec<f32>) {
-    match &loaded.columns[index] {
-        Some(Raw::Numbers(cells)) if !cells[row as usize].is_nan() => {
-            field.encode_number(cells[row as usize].into(), out);
-        }
-        Some(Raw::Words { words, cells, .. }) if cells[row as usize] != NONE => {
-            // Words were checked when they were read; those of a category may be new.
-            if field.encode(&words[cells[row as usize] as usize], out).is_err() {
-                field.encode_missing(out);
-            }
-        }
-        _ => field.encode_missing(out),
-    }
-}
-
-/// Learns a field from the training rows, and how its columns are normalized.
-fn fit_field(
-    schema: &Schema,
-    index: usize,
-    raw: &Raw,
-    train: &[u32],
-    may_flag: bool,
-    normalization: &mut Normalization,
-) -> Result<Field> {
-    let column = &schema.features[index];
-    let present: Vec<u32> = train.iter().copied().filter(|&row| !raw.is_missing(row)).collect();
-    let tells_nothing = |what: String| {
-        Err(Error::Data(format!(
-            "column `{}` {what}, so it can tell nothing: set ignore = true",
-            column.name
-        )))
-    };
-    let constant = is_constant(raw);
-    if present.is_empty() {
-        return tells_nothing("has no value in any training row".into());
-    }
-    let some_missing = present.len() < train.len();
-    let flag = may_flag && some_missing && schema.preprocessing.missing == Missing::Flag;
-    let mean_and_deviation = |values: &[f64]| {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        // Missing cells sit at the mean.
-        let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / train.len() as f64;
-        (mean, square.sqrt())
-    };
-    let mut normalize = |mean: f64, scale: f64| {
-        let scale = if scale > 0.0 { scale } else { 1.0 };
-        normalization.mean.push(mean as f32);
-        normalization.scale.push(scale as f32);
-    };
-    let code = match raw {
-        Raw::Numbers(cells) => {
-            let mut values: Vec<f64> = present.iter().map(|&row| cells[row as usize].into()).collect();
-            values.sort_by(f64::total_cmp);
-            let seen = [values[0], values[values.len() - 1]];
-            if constant {
-                return tells_nothing(format!("is {} in every row", seen[0]));
-            }
-            let [low, high] = schema.preprocessing.winsorize.map(|q| quantile(&values, q));
-            // A column that is nearly always the same must not be clipped to that.
-            let [low, high] = if low < high { [low, high] } else { seen };
-            values.iter_mut().for_each(|value| *value = value.max(low).min(high));
-            let (mean, deviation) = mean_and_deviation(&values);
-            if schema.preprocessing.standardize {
-                normalize(mean, deviation)
-            } else {
-                normalize(0.0, 1.0)
-            }
-            Code::Number { low, high, fill: mean, seen, missing_above: column.missing_above }
-        }
-        Raw::Words { words, cells, .. } => {
-            let mut counts = vec![0usize; words.len()];
-            present.iter().for_each(|&row| counts[cells[row as usize] as usize] += 1);
-            if constant {
-                let word = counts.iter().position(|&count| count > 0).map_or("", |at| &words[at]);
-                return tells_nothing(format!("is `{word}` in every row"));
-            }
-            if column.kind == Kind::Categorical {
-                // Listed values all get a column; others only if a training row has them.
-                let listed = column.values.is_some();
-                let mut values: Vec<String> = (0..words.len())
-                    .filter(|&at| listed || counts[at] > 0)
-                    .map(|at| words[at].clone())
-                    .collect();
-                if !listed {
-                    values.sort_by(|a, b| in_order(a, b));
-                }
-                values.iter().for_each(|_| normalize(0.0, 1.0));
-                Code::Categories { values }
-            } else {
-                let levels: Vec<f64> = present.iter().map(|&row| cells[row as usize].into()).collect();
-                let (mean, deviation) = mean_and_deviation(&levels);
-                let scaled = schema.preprocessing.standardize && column.kind == Kind::Ordinal;
-                if scaled {
-                    normalize(mean, deviation)
-                } else {
-                    normalize(0.0, 1.0)
-                }
-                Code::Levels { levels: words.clone(), fill: mean }
-            }
-        }
-    };
-    if flag {
-        normalize(0.0, 1.0);
-    }
-    Ok(Field { name: column.name.clone(), unit: column.unit.clone(), code, flag })
-}
-
-/// Whether all rows have the same value. A column that is so in the training rows only is useless, but
-/// another split of the rows may change that.
-fn is_constant(raw: &Raw) -> bool {
-    match raw {
-        Raw::Numbers(cells) => cells.iter().all(|cell| *cell == cells[0]),
-        Raw::Words { cells, .. } => cells.iter().all(|&cell| cell == cells[0] && cell != NONE),
-    }
-}
-
-/// A quantile of sorted values, between neighbours in proportion.
-fn quantile(sorted: &[f64], q: f64) -> f64 {
-    let at = q * (sorted.len() - 1) as f64;
-    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    below + (above - below) * at.fract()
-}
-
-fn class_weights(schema: &Schema, labels: &[u32], train: &[u32]) -> Vec<f64> {
-    let classes = schema.target.classes.len();
+fn class_weights(schema: &Schema, classes: usize, labels: &[u32], train: &[u32]) -> Vec<f64> {
     match &schema.target.weights {
         Weights::Each(weights) => weights.clone(),
         Weights::Named(NamedWeights::Balanced) => {

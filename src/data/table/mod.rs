@@ -1,7 +1,12 @@
 //! Tables from files: CSV and TSV, plain or gzipped, described by a `problem.toml`.
 
+mod check;
+mod counts;
+mod cut;
 mod draft;
+mod fit;
 mod foreign;
+mod guess;
 mod load;
 mod prices;
 mod profile;
@@ -9,11 +14,14 @@ mod reader;
 mod rows;
 pub mod schema;
 mod split;
+mod target;
 
-pub use draft::draft;
+pub use cut::{Cut, NumberTarget};
+pub use draft::{checks, draft};
+pub use guess::{Doubt, Guess};
 pub use load::{Prepared, prepare};
 pub use prices::{Price, read_prices};
-pub use profile::{Profile, profile};
+pub use profile::{Profile, profile, profile_cut};
 pub use reader::{Cells, TableReader, open_bytes, unpacked};
 pub use rows::{Odd, read_rows, read_rows_with};
 pub use schema::Schema;

@@ -2,8 +2,8 @@
 
 use super::profile::Profile;
 use super::reader::{Cells, TableReader};
-use crate::data::encoding::number;
 use crate::data::nearest::did_you_mean;
+use crate::data::numbers::number;
 use crate::error::{Error, Result};
 
 /// What a price list says about a column.

@@ -25,6 +25,7 @@ type NextRow = Box<dyn FnMut(&mut Cells) -> Result<bool>>;
 pub struct TableReader {
     path: PathBuf,
     header: Vec<String>,
+    semicolons: bool,
     rows: NextRow,
 }
 
@@ -76,6 +77,23 @@ fn delimiter(path: &Path, beginning: &[u8]) -> u8 {
     counts.iter().find(|(_, n)| *n == most).map_or(b',', |(d, _)| *d)
 }
 
+/// What begins like this is a table of text, as far as can be told.
+fn refuse_no_text(path: &Path, beginning: &[u8]) -> Result<()> {
+    if beginning.is_empty() {
+        return Err(Error::table(path, "the file is empty: a table has a header and at least one row"));
+    }
+    if beginning.starts_with(&[0xff, 0xfe]) || beginning.starts_with(&[0xfe, 0xff]) {
+        return Err(Error::table(path, "this is UTF-16 text: save the table as UTF-8"));
+    }
+    if let Some(what) = complaint(beginning, &path.to_string_lossy()) {
+        return Err(Error::table(path, what));
+    }
+    if beginning.contains(&0) {
+        return Err(Error::table(path, "there is a zero byte in it: this is no text, let alone a table"));
+    }
+    Ok(())
+}
+
 impl TableReader {
     /// Opens a table: CSV, TSV or with semicolons, plain or gzipped, with a header.
     ///
@@ -116,18 +134,7 @@ impl TableReader {
         let mut bytes = bytes;
         let mut beginning = Vec::new();
         bytes.by_ref().take(BEGINNING as u64).read_to_end(&mut beginning).map_err(failed)?;
-        if beginning.is_empty() {
-            return Err(Error::table(path, "the file is empty: a table has a header and at least one row"));
-        }
-        if beginning.starts_with(&[0xff, 0xfe]) || beginning.starts_with(&[0xfe, 0xff]) {
-            return Err(Error::table(path, "this is UTF-16 text: save the table as UTF-8"));
-        }
-        if let Some(what) = complaint(&beginning, &path.to_string_lossy()) {
-            return Err(Error::table(path, what));
-        }
-        if beginning.contains(&0) {
-            return Err(Error::table(path, "there is a zero byte in it: this is no text, let alone a table"));
-        }
+        refuse_no_text(path, &beginning)?;
         let bom = if beginning.starts_with(&[0xef, 0xbb, 0xbf]) { 3 } else { 0 };
         beginning.drain(..bom);
         let delimiter = delimiter(path, &beginning);
@@ -190,7 +197,7 @@ impl TableReader {
             }
             Ok(true)
         };
-        Ok(Self { path, header, rows: Box::new(rows) })
+        Ok(Self { path, header, semicolons: delimiter == b';', rows: Box::new(rows) })
     }
 
     /// The same table through a change: a new header, and for each row its new cells, or `false` to leave
@@ -200,7 +207,7 @@ impl TableReader {
         header: Vec<String>,
         mut change: impl FnMut(&csv::StringRecord, &mut csv::StringRecord) -> Result<bool> + 'static,
     ) -> Self {
-        let Self { path, mut rows, .. } = self;
+        let Self { path, semicolons, mut rows, .. } = self;
         let whose = path.clone();
         let mut from = Cells::default();
         let rows = move |to: &mut Cells| loop {
@@ -217,12 +224,12 @@ impl TableReader {
                 return Ok(true);
             }
         };
-        Self { path, header, rows: Box::new(rows) }
+        Self { path, header, semicolons, rows: Box::new(rows) }
     }
 
     /// The same table, with somebody told how many rows have been read, every so many rows.
     pub fn watched(self, every: u64, mut tell: impl FnMut(u64) + 'static) -> Self {
-        let Self { path, header, mut rows } = self;
+        let Self { path, header, semicolons, mut rows } = self;
         let mut read = 0;
         let rows = move |to: &mut Cells| {
             let there = rows(to)?;
@@ -232,12 +239,17 @@ impl TableReader {
             }
             Ok(there)
         };
-        Self { path, header, rows: Box::new(rows) }
+        Self { path, header, semicolons, rows: Box::new(rows) }
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether its cells are separated by semicolons, as they are where commas are decimal.
+    pub fn has_semicolons(&self) -> bool {
+        self.semicolons
     }
 
     /// The names of the columns.

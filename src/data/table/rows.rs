@@ -61,7 +61,7 @@ pub fn read_rows_with(
             Err(error) => return Err(error),
         }
         let before = split.x.len();
-        let label = label(&cells.cells[target], problem);
+        let label = label(&cells.cells[target], problem, encoding);
         let label = label.map_err(|what| (encoding.target.as_str(), what));
         let encoded = label.and_then(|label| {
             encode(&cells, &at, encoding, &mut split.x, &mut odd)?;
@@ -111,7 +111,10 @@ impl Bad {
 }
 
 /// The class that a cell names.
-fn label(cell: &str, problem: &Problem) -> Result<u32, String> {
+fn label(cell: &str, problem: &Problem, encoding: &Encoding) -> Result<u32, String> {
+    if let Some(ranges) = &encoding.ranges {
+        return ranges.of_cell(cell).map_err(|error| error.message());
+    }
     let word = canonical(cell);
     let classes = problem.classes();
     match classes.iter().position(|class| canonical(class) == word) {
@@ -140,7 +143,7 @@ fn encode<'e>(
             continue;
         }
         let notice = field.encode(cell, out).map_err(|error| (field.name.as_str(), error.message()))?;
-        if matches!(notice, Notice::Unseen | Notice::OutOfRange(_)) {
+        if notice.is_new() {
             odd.push((field, at, notice));
         }
     }

@@ -1,7 +1,9 @@
 //! `problem.toml`: what the columns of a table are, what they cost, and what is to be predicted.
 //! `docs/problem-toml.md` explains it key by key.
 
+use crate::data::dates::Order;
 use crate::data::encoding::Metric;
+use crate::data::numbers::Decimal;
 use crate::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -42,8 +44,18 @@ pub struct Table {
 pub struct Target {
     /// Its column.
     pub column: String,
-    /// Its classes, in the order in which they are numbered.
+    /// Its classes, in the order in which they are numbered. None if it is a number, which is cut into ranges.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    /// Of a number: into so many ranges, with about as many training rows each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bins: Option<usize>,
+    /// Of a number: where one range ends and the next begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edges: Option<Vec<f64>>,
+    /// How its numbers are written, if they are not plain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<Decimal>,
     /// How much each class's loss counts.
     #[serde(default)]
     pub weights: Weights,
@@ -145,6 +157,8 @@ pub enum Kind {
     Categorical,
     /// One of several words in order.
     Ordinal,
+    /// Dates: year, month, day of week and age in days.
+    Date,
 }
 
 /// A column of the table.
@@ -177,6 +191,12 @@ pub struct Column {
     /// Numbers above this mean: not known.
     #[serde(default)]
     pub missing_above: Option<f64>,
+    /// How its numbers are written, if they are not plain.
+    #[serde(default)]
+    pub decimal: Option<Decimal>,
+    /// In which order its dates have year, month and day.
+    #[serde(default)]
+    pub dates: Option<Order>,
 }
 
 impl Column {
@@ -192,6 +212,8 @@ impl Column {
             ignore: false,
             values: None,
             missing_above: None,
+            decimal: None,
+            dates: None,
         }
     }
 
@@ -249,133 +271,6 @@ impl Schema {
         problem.parent().unwrap_or(Path::new("")).join(&self.table.path)
     }
 
-    /// Checks what can be checked without the table.
-    ///
-    /// # Errors
-    /// What is wrong.
-    pub fn check(&self) -> Result<()> {
-        if self.table.path == Path::new("-") {
-            return fail(
-                "[table] path is `-`, as the table came from standard input: write the name of its file there"
-                    .into(),
-            );
-        }
-        self.check_target()?;
-        self.check_split()?;
-        let [low, high] = self.preprocessing.winsorize;
-        if !(0.0 <= low && low < high && high <= 1.0) {
-            return fail(format!(
-                "[preprocessing] winsorize is [{low}, {high}], but it must be two quantiles, 0 ≤ low < high ≤ 1"
-            ));
-        }
-        for (index, column) in self.features.iter().enumerate() {
-            if let Some(other) = self.features[..index].iter().position(|c| c.name == column.name) {
-                return fail(format!(
-                    "features {} and {} are both named `{}`",
-                    other + 1,
-                    index + 1,
-                    column.name
-                ));
-            }
-            self.check_column(column)?;
-        }
-        let groups = self.groups()?;
-        if groups.is_empty() {
-            return fail("no feature can be asked for: all are known or ignored, or there is none".into());
-        }
-        Ok(())
-    }
-
-    fn check_target(&self) -> Result<()> {
-        let Target { column, classes, weights, .. } = &self.target;
-        if self.features.iter().any(|feature| feature.name == *column && !feature.ignore) {
-            return fail(format!("`{column}` is the target, so it cannot be a feature as well"));
-        }
-        if classes.len() < 2 {
-            return fail(format!(
-                "[target] there is {} class; at least two are needed to have anything to predict",
-                classes.len()
-            ));
-        }
-        if classes.len() > MOST_CLASSES {
-            return fail(format!(
-                "[target] there are {} classes; at most {MOST_CLASSES} can be: is `{column}` a number or an id?",
-                classes.len()
-            ));
-        }
-        if let Some(twice) = classes.iter().enumerate().find(|(i, c)| classes[..*i].contains(c)) {
-            return fail(format!("[target] the class `{}` is there twice", twice.1));
-        }
-        if let Weights::Each(weights) = weights {
-            if weights.len() != classes.len() {
-                return fail(format!("[target] {} weights for {} classes", weights.len(), classes.len()));
-            }
-            if let Some(class) = weights.iter().position(|w| !w.is_finite() || *w <= 0.0) {
-                return fail(format!(
-                    "[target] the weight of class `{}` is {}, but it must be a number above 0",
-                    classes[class], weights[class]
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_split(&self) -> Result<()> {
-        let Split { train, validation, test, .. } = &self.split;
-        let sizes = [*train, *validation, *test];
-        let bad = sizes.iter().any(|size| !size.is_finite() || *size < 0.0);
-        let shares = sizes.iter().all(|size| *size <= 1.0);
-        if bad || *train == 0.0 || *validation == 0.0 {
-            return fail(format!(
-                "[split] train {train}, validation {validation}, test {test}: each must be a share or a number of \
-                 rows, and training and validation need some"
-            ));
-        }
-        if shares && (sizes.iter().sum::<f64>() - 1.0).abs() > 1e-6 {
-            return fail(format!("[split] the shares {train} + {validation} + {test} do not add up to 1"));
-        }
-        if !shares && sizes.iter().any(|size| size.fract() != 0.0) {
-            return fail(format!(
-                "[split] train {train}, validation {validation}, test {test}: either all are shares that add up \
-                 to 1, or all are numbers of rows"
-            ));
-        }
-        Ok(())
-    }
-
-    fn check_column(&self, column: &Column) -> Result<()> {
-        let name = &column.name;
-        if name.trim() != name || name.is_empty() {
-            return fail(format!("feature `{name}`: a name is not empty and has no spaces around it"));
-        }
-        if let Some(cost) = column.cost
-            && !(cost.is_finite() && cost >= 0.0)
-        {
-            return fail(format!(
-                "feature `{name}`: its cost is {cost}, but a cost is a finite number, zero or more"
-            ));
-        }
-        if column.missing_above.is_some_and(|most| !most.is_finite()) {
-            return fail(format!("feature `{name}`: missing_above must be a finite number"));
-        }
-        let values = column.values.as_deref().unwrap_or_default();
-        if let Some((_, twice)) = values.iter().enumerate().find(|(i, v)| values[..*i].contains(v)) {
-            return fail(format!("feature `{name}`: the value `{twice}` is there twice"));
-        }
-        match column.kind {
-            Kind::Numeric if column.values.is_some() => {
-                fail(format!("feature `{name}` is numeric: it has no list of values"))
-            }
-            Kind::Binary if values.len() != 2 && !column.ignore => {
-                fail(format!("feature `{name}` is binary: it needs values = [\"first\", \"second\"]"))
-            }
-            Kind::Ordinal if values.len() < 2 && !column.ignore => {
-                fail(format!("feature `{name}` is ordinal: it needs values = [\"lowest\", …, \"highest\"]"))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// The groups that can be asked for, in the order of their first columns.
     ///
     /// # Errors
@@ -428,7 +323,7 @@ impl Schema {
     }
 }
 
-fn fail<T>(what: String) -> Result<T> {
+pub(super) fn fail<T>(what: String) -> Result<T> {
     Err(Error::Problem(what))
 }
 
@@ -437,10 +332,6 @@ mod tests {
     use super::*;
 
     const HEAD: &str = "[table]\npath = \"t.csv\"\n[target]\ncolumn = \"y\"\nclasses = [\"a\", \"b\"]\n";
-
-    fn refused(text: &str) -> String {
-        Schema::parse(&format!("{HEAD}{text}")).expect_err("should have been refused").message()
-    }
 
     #[test]
     fn groups_share_a_cost() {
@@ -459,31 +350,5 @@ mod tests {
         );
         assert_eq!(schema.known(), [3]);
         assert_eq!(schema.split, Split::default());
-    }
-
-    #[test]
-    fn what_is_wrong_is_named() {
-        let feature = |rest: &str| format!("[[feature]]\nname = \"u\"\nkind = \"numeric\"\n{rest}\n");
-        let says = |text: &str, what: &str| {
-            let error = refused(text);
-            assert!(error.contains(what), "`{what}` is not in: {error}");
-        };
-        says("", "no feature can be asked for");
-        says(&feature("known = true"), "no feature can be asked for");
-        says(&feature(""), "`u` has no cost");
-        says(&feature("cost = -1"), "`u`: its cost is -1");
-        says(&feature("cost = nan"), "`u`: its cost is NaN");
-        says(&feature("cost = \"cheap\""), "line 9");
-        says(&feature("price = 3"), "unknown field `price`");
-        let second = "[[feature]]\nname = \"v\"\nkind = \"numeric\"\ngroup = \"u\"\ncost = 3\n";
-        says(&(feature("cost = 2") + second), "group `u` has two costs, 2 (`u`) and 3 (`v`)");
-        says(&(feature("cost = 2") + &feature("cost = 2")), "both named `u`");
-        says(&(feature("known = true") + second), "either both are known or none");
-        says("[[feature]]\nname = \"u\"\nkind = \"ordinal\"\ncost = 1", "needs values");
-        says("weights = \"heavy\"\n", "must be \"none\", \"balanced\" or a list");
-        says("weights = [1.0]\n", "1 weights for 2 classes");
-        says("[[feature]]\nname = \"y\"\nkind = \"numeric\"\ncost = 1", "is the target");
-        says(&format!("{}[split]\ntrain = 0.9", feature("cost = 1")), "do not add up to 1");
-        says(&format!("{}[preprocessing]\nwinsorize = [0.9, 0.1]", feature("cost = 1")), "two quantiles");
     }
 }

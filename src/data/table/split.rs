@@ -30,6 +30,34 @@ pub fn stratified(labels: &[u32], classes: usize, sizes: [usize; 3], seed: u64) 
     splits
 }
 
+/// The split that a word of a column means: 0 for training, 1 for validation, 2 for test.
+pub(super) fn fold(word: &str) -> Option<u8> {
+    match word.trim().to_lowercase().as_str() {
+        "train" | "training" => Some(0),
+        "validation" | "valid" | "val" | "dev" => Some(1),
+        "test" | "testing" => Some(2),
+        _ => None,
+    }
+}
+
+/// The same splits, with a share of the training rows of each class to validate on.
+pub(super) fn with_validation(
+    splits: &[u8],
+    labels: &[u32],
+    classes: usize,
+    share: f64,
+    seed: u64,
+) -> Vec<u8> {
+    let train: Vec<usize> = (0..splits.len()).filter(|&row| splits[row] == 0).collect();
+    let of_train: Vec<u32> = train.iter().map(|&row| labels[row]).collect();
+    let validation = (share * train.len() as f64).round() as usize;
+    let dealt =
+        stratified(&of_train, classes, [train.len() - validation.min(train.len()), validation, 0], seed);
+    let mut splits = splits.to_vec();
+    train.iter().zip(dealt).for_each(|(&row, split)| splits[row] = split);
+    splits
+}
+
 /// So many out of all, dealt to the classes in proportion: whole parts first, then one each to the largest
 /// remainders.
 fn shares(counts: &[usize], wanted: usize) -> Vec<usize> {
@@ -50,6 +78,19 @@ fn shares(counts: &[usize], wanted: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn validation_rows_are_taken_from_the_training_rows() {
+        let labels: Vec<u32> = (0..100).map(|row| u32::from(row % 4 == 0)).collect();
+        let before: Vec<u8> = (0..100).map(|row| if row < 80 { 0 } else { 2 }).collect();
+        let splits = with_validation(&before, &labels, 2, 0.25, 0);
+        assert_eq!(splits.iter().filter(|&&split| split == 1).count(), 20);
+        assert_eq!((0..80).filter(|&row| splits[row] == 1 && labels[row] == 1).count(), 5);
+        assert!(splits[80..].iter().all(|&split| split == 2));
+        for (word, split) in [("Train", Some(0)), (" dev ", Some(1)), ("test", Some(2)), ("other", None)] {
+            assert_eq!(fold(word), split, "{word}");
+        }
+    }
 
     #[test]
     fn sizes_are_exact_and_classes_spread() {
