@@ -3,7 +3,7 @@
 //!
 //! | kind | columns |
 //! |---|---|
-//! | number | the value, clipped to the training rows' quantiles (winsorized); missing: their mean |
+//! | number | the value, clipped to the training rows' quantiles (winsorized); from a thousand training rows on also how far it is through each piece between quantiles (a piecewise linear encoding); missing: their mean |
 //! | binary | 0 for the first value, 1 for the second; missing: their mean |
 //! | ordinal | 0, 1, 2, … in the order of its levels; missing: their mean |
 //! | date | year, month, day of week, and its age: the days before the training rows' latest; missing: their means |
@@ -41,6 +41,9 @@ pub enum Code {
         /// How the table writes it, if it is not plain.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decimal: Option<Decimal>,
+        /// Where its pieces begin and end, rising: for each piece one more column says how far the value is through it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        knots: Vec<f64>,
     },
     /// A date.
     Date {
@@ -175,7 +178,8 @@ impl Field {
         let values = match &self.code {
             Code::Categories { values } => values.len(),
             Code::Date { .. } => PARTS,
-            _ => 1,
+            Code::Number { knots, .. } => 1 + knots.len().saturating_sub(1),
+            Code::Levels { .. } => 1,
         };
         values + usize::from(self.flag)
     }
@@ -211,7 +215,11 @@ impl Field {
     /// Appends a missing cell's columns.
     pub fn encode_missing(&self, out: &mut Vec<f32>) {
         match &self.code {
-            Code::Number { fill, .. } | Code::Levels { fill, .. } => out.push(*fill as f32),
+            Code::Number { fill, knots, .. } => {
+                out.push(*fill as f32);
+                push_pieces(*fill, knots, out);
+            }
+            Code::Levels { fill, .. } => out.push(*fill as f32),
             Code::Date { fill, .. } => out.extend(fill.map(|value| value as f32)),
             Code::Categories { values } => out.extend(std::iter::repeat_n(0.0, values.len())),
         }
@@ -238,7 +246,7 @@ impl Field {
             let range = || Notice::OutOfDates([dates::shown(*first), dates::shown(*last)]);
             return if near == day { Notice::Fine } else { range() };
         }
-        let Code::Number { low, high, seen, missing_above, .. } = &self.code else {
+        let Code::Number { low, high, seen, missing_above, knots, .. } = &self.code else {
             self.encode_missing(out);
             return Notice::Missing;
         };
@@ -247,6 +255,7 @@ impl Field {
             return Notice::Missing;
         }
         out.push(value.max(*low).min(*high) as f32);
+        push_pieces(value, knots, out);
         self.push_present(out);
         if value < seen[0] || value > seen[1] { Notice::OutOfRange(*seen) } else { Notice::Fine }
     }
@@ -287,6 +296,13 @@ impl Field {
     fn check(&self) -> Result<()> {
         let fail = |what: &str| Err(Error::Problem(format!("the encoding of `{}` {what}", self.name)));
         match &self.code {
+            Code::Number { knots, .. }
+                if knots.len() == 1
+                    || knots.iter().any(|knot| !knot.is_finite())
+                    || knots.windows(2).any(|piece| piece[0] >= piece[1]) =>
+            {
+                return fail("has pieces that do not rise");
+            }
             Code::Number { low, high, fill, seen, missing_above, .. } => {
                 let all = [*low, *high, *fill, seen[0], seen[1], missing_above.unwrap_or(0.0)];
                 if all.iter().any(|value| !value.is_finite()) || low > high {
@@ -310,6 +326,14 @@ impl Field {
         }
         Ok(())
     }
+}
+
+/// How far a number is through each piece: 0 before it, 1 behind it. What a network can tell apart within a piece does
+/// not depend on how narrow it is, so that fine differences are seen where there are many rows (Gorishniy et al. 2022).
+fn push_pieces(value: f64, knots: &[f64], out: &mut Vec<f32>) {
+    out.extend(
+        knots.windows(2).map(|piece| ((value - piece[0]) / (piece[1] - piece[0])).clamp(0.0, 1.0) as f32),
+    );
 }
 
 fn position(words: &[String], word: &str) -> Option<usize> {
@@ -438,6 +462,7 @@ mod tests {
             seen: [0.0, 10.0],
             missing_above: Some(50.0),
             decimal: None,
+            knots: Vec::new(),
         };
         let f = field(code, true);
         assert_eq!(columns(&f, " 3.5 "), (vec![3.5, 0.0], Notice::Fine));
@@ -466,11 +491,45 @@ mod tests {
         let seen = [0.0, 2000.0];
         let decimal = Some(Decimal::Comma);
         let f = field(
-            Code::Number { low: 0.0, high: 2000.0, fill: 1.0, seen, missing_above: None, decimal },
+            Code::Number {
+                low: 0.0,
+                high: 2000.0,
+                fill: 1.0,
+                seen,
+                missing_above: None,
+                decimal,
+                knots: vec![],
+            },
             false,
         );
         assert_eq!(columns(&f, "1.234,5 €").0, [1234.5]);
         assert_eq!(columns(&f, &f.spelled("1.5")).0, [1.5]);
+    }
+
+    #[test]
+    fn pieces_say_how_far_a_number_is_through_each() {
+        let number = |knots: &[f64]| {
+            let (low, high, seen, knots) = (1.0, 9.0, [0.0, 10.0], knots.to_vec());
+            let code = Code::Number { low, high, fill: 5.0, seen, missing_above: None, decimal: None, knots };
+            field(code, true)
+        };
+        let f = number(&[0.0, 4.0, 5.0, 10.0]);
+        assert_eq!(f.columns(), 5);
+        assert_eq!(columns(&f, "3").0, [3.0, 0.75, 0.0, 0.0, 0.0]);
+        assert_eq!(columns(&f, "4.5").0, [4.5, 1.0, 0.5, 0.0, 0.0]);
+        assert_eq!(
+            columns(&f, "9.5").0,
+            [9.0, 1.0, 1.0, 0.9, 0.0],
+            "pieces are not clipped to the quantiles"
+        );
+        assert_eq!(columns(&f, "-7").0, [1.0, 0.0, 0.0, 0.0, 0.0]);
+        let mut out = Vec::new();
+        f.encode_missing(&mut out);
+        assert_eq!(out, [5.0, 1.0, 1.0, 0.0, 1.0]);
+        for knots in [&[1.0][..], &[1.0, 1.0], &[2.0, 1.0], &[0.0, f64::NAN]] {
+            assert!(number(knots).check().expect_err("refused").message().contains("pieces"), "{knots:?}");
+        }
+        number(&[]).check().expect("no pieces");
     }
 
     #[test]

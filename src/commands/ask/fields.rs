@@ -27,6 +27,7 @@ fn plain_field(name: &str, column: usize, columns: usize) -> Field {
         seen: [f64::from(f32::MIN), f64::from(f32::MAX)],
         missing_above: None,
         decimal: None,
+        knots: Vec::new(),
     };
     Field { name, unit: String::new(), code, flag: false }
 }

@@ -111,6 +111,7 @@ mod tests {
             seen: [0.0, 1.0],
             missing_above: None,
             decimal: None,
+            knots: Vec::new(),
         });
         assert_eq!(understand(&number, "?"), Meant::Wish(Wish::Help));
         assert_eq!(understand(&number, "-"), Meant::Wish(Wish::Unavailable));

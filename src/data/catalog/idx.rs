@@ -109,6 +109,7 @@ pub(super) fn load(folder: &Path, sizes: [usize; 3], metric: Metric) -> Result<P
             seen: [0.0, 255.0],
             missing_above: None,
             decimal: None,
+            knots: Vec::new(),
         },
         flag: false,
     };

@@ -381,6 +381,7 @@ impl Entry {
                         seen: [-10.0, 10.0],
                         missing_above: None,
                         decimal: None,
+                        knots: Vec::new(),
                     },
                     flag: false,
                 };

@@ -37,7 +37,8 @@ fn schema(target: &str, classes: &[&str], metric: Metric, sizes: [usize; 3]) -> 
             seed: 0,
             column: None,
         },
-        preprocessing: Preprocessing::default(),
+        // As published: each number is one column.
+        preprocessing: Preprocessing { pieces: Some(0), ..Preprocessing::default() },
         features: Vec::new(),
     }
 }

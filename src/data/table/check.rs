@@ -5,6 +5,9 @@ use crate::data::ranges::Ranges;
 use crate::error::Result;
 use std::path::Path;
 
+/// Pieces of a number at most.
+const MOST_PIECES: usize = 256;
+
 impl Schema {
     /// Checks what can be checked without the table.
     ///
@@ -19,6 +22,11 @@ impl Schema {
         }
         self.check_target()?;
         self.check_split()?;
+        if let Some(pieces) = self.preprocessing.pieces.filter(|&pieces| pieces > MOST_PIECES) {
+            return fail(format!(
+                "[preprocessing] pieces is {pieces}, but there can be {MOST_PIECES} at most, as each becomes a column"
+            ));
+        }
         let [low, high] = self.preprocessing.winsorize;
         if !(0.0 <= low && low < high && high <= 1.0) {
             return fail(format!(
@@ -214,5 +222,6 @@ mod tests {
         says("[[feature]]\nname = \"y\"\nkind = \"numeric\"\ncost = 1", "is the target");
         says(&format!("{}[split]\ntrain = 0.9", feature("cost = 1")), "do not add up to 1");
         says(&format!("{}[preprocessing]\nwinsorize = [0.9, 0.1]", feature("cost = 1")), "two quantiles");
+        says(&format!("{}[preprocessing]\npieces = 5000", feature("cost = 1")), "there can be 256 at most");
     }
 }

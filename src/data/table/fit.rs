@@ -29,6 +29,13 @@ pub(super) enum Raw {
 
 const NONE: u32 = u32::MAX;
 
+/// Numbers of a table with fewer training rows are not cut into pieces: each would be learned from a handful of rows.
+const FEW_ROWS: usize = 1_000;
+/// Training rows of a piece at least.
+const ROWS_OF_A_PIECE: usize = 100;
+/// Pieces at most.
+const MOST_PIECES: usize = 24;
+
 /// Words of a categorical column at most: each becomes a column.
 const MOST_WORDS: usize = 1000;
 
@@ -201,10 +208,28 @@ impl Fit<'_> {
         let [low, high] = self.how.winsorize.map(|q| quantile(&values, q));
         // A column that is nearly always the same must not be clipped to that.
         let [low, high] = if low < high { [low, high] } else { seen };
+        let knots = self.knots(&values);
         values.iter_mut().for_each(|value| *value = value.max(low).min(high));
         let (mean, deviation) = self.mean_and_deviation(&values);
         self.standardize(mean, deviation);
-        Ok(Code::Number { low, high, fill: mean, seen, missing_above: self.column.missing_above, decimal })
+        // They are between 0 and 1 already.
+        knots.iter().skip(1).for_each(|_| self.normalize(0.0, 1.0));
+        let missing_above = self.column.missing_above;
+        Ok(Code::Number { low, high, fill: mean, seen, missing_above, decimal, knots })
+    }
+
+    /// Where the pieces of a number's encoding begin and end: at quantiles, so that each has as many rows. None where there
+    /// would be one piece only, which is the number itself.
+    fn knots(&self, sorted: &[f64]) -> Vec<f64> {
+        let pieces = self.how.pieces.unwrap_or(if sorted.len() < FEW_ROWS {
+            0
+        } else {
+            (sorted.len() / ROWS_OF_A_PIECE).min(MOST_PIECES)
+        });
+        let mut knots: Vec<f64> =
+            (0..=pieces).map(|at| quantile(sorted, at as f64 / pieces.max(1) as f64)).collect();
+        knots.dedup();
+        if knots.len() > 2 { knots } else { Vec::new() }
     }
 
     fn dates(&mut self, values: &[f64], order: Order, constant: bool) -> Result<Code> {

@@ -127,11 +127,15 @@ pub struct Preprocessing {
     pub standardize: bool,
     /// What is done about missing cells.
     pub missing: Missing,
+    /// Pieces that numbers are cut into, so that fine differences are seen; 0: none. By default from 1,000 training rows on,
+    /// one for each 100 of them, 24 at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<usize>,
 }
 
 impl Default for Preprocessing {
     fn default() -> Self {
-        Self { winsorize: [0.005, 0.995], standardize: true, missing: Missing::Flag }
+        Self { winsorize: [0.005, 0.995], standardize: true, missing: Missing::Flag, pieces: None }
     }
 }
 
