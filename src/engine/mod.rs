@@ -35,7 +35,8 @@ pub(crate) enum Kind {
 }
 
 impl Engine {
-    /// A hardware adapter if there is one, else the CPU engine; says in the log which it took.
+    /// A hardware adapter if there is one, else the CPU engine; says in the log which it took. On Linux no driver is
+    /// asked where no GPU has a device file, unless a variable names one (`VK_DRIVER_FILES`).
     ///
     /// # Errors
     /// None at present: the CPU engine is always there.

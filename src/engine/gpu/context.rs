@@ -87,6 +87,9 @@ pub async fn adapters() -> Vec<Adapter> {
 impl Gpu {
     /// Opens the best adapter; with `hardware_only`, software drivers are passed over.
     pub async fn open(hardware_only: bool) -> Result<Self> {
+        if hardware_only && !super::hardware::is_possible() {
+            return Err(Error::NoAdapter(how_to_get_one(hardware_only)));
+        }
         let found = ranked().await;
         let adapter = found
             .into_iter()

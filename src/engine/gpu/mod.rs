@@ -3,6 +3,7 @@
 
 mod cache;
 mod context;
+mod hardware;
 mod program;
 mod readback;
 mod slice;
