@@ -1,5 +1,6 @@
 //! A training run's state on the host and in a file.
 
+use super::differences::differences;
 use super::method::Method;
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
@@ -52,10 +53,16 @@ impl Checkpoint {
         if mine == self.config {
             return Ok(());
         }
+        let now = serde_json::from_str(&mine).unwrap_or_default();
         Err(Error::Config(format!(
-            "the checkpoint is of another configuration: it was made with {}, this run has {mine}",
-            self.config
+            "the checkpoint is of another configuration: {}",
+            differences(&self.settings(), &now).join("; ")
         )))
+    }
+
+    /// The settings of the run it is of; null if they cannot be read.
+    pub fn settings(&self) -> serde_json::Value {
+        serde_json::from_str(&self.config).unwrap_or_default()
     }
 
     /// Notes where the procedure is.
