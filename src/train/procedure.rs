@@ -28,6 +28,9 @@ pub(super) struct Place<S> {
     /// Training steps done of the epoch that has begun.
     #[serde(default)]
     pub steps_done: usize,
+    /// Training steps of an epoch, where they are not those of the settings any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch_steps: Option<usize>,
     pub history: Vec<Epoch>,
 }
 
@@ -110,6 +113,7 @@ impl<M: Method> Procedure<M> {
                 best: None,
                 seconds: 0.0,
                 steps_done: 0,
+                epoch_steps: None,
                 history: Vec::new(),
             },
             work: Vec::new(),
@@ -134,7 +138,17 @@ impl<M: Method> Procedure<M> {
 
     /// Training steps of an epoch.
     pub fn epoch_steps(&self) -> usize {
-        self.epoch_steps
+        self.place.epoch_steps.unwrap_or(self.epoch_steps)
+    }
+
+    /// Makes the epochs from now on shorter or longer, unless one has begun.
+    pub fn set_epoch_steps(&mut self, stepper: &Stepper<M>, steps: usize) {
+        if self.has_begun() || self.place.steps_done > 0 {
+            return;
+        }
+        self.place.epoch_steps = Some(steps.max(1));
+        self.work.truncate(self.first_of_epoch);
+        self.list_epoch(stepper);
     }
 
     /// Points of the training curve in an epoch.
@@ -217,13 +231,18 @@ impl<M: Method> Procedure<M> {
         self.first_of_epoch = between.len();
         self.work = between;
         self.at = Cursor::default();
+        self.list_epoch(stepper);
+    }
+
+    fn list_epoch(&mut self, stepper: &Stepper<M>) {
         let Some(EpochPlan { stage, step, validate, .. }) = self.next(stepper) else { return };
+        let steps = self.epoch_steps();
         let calls = step.calls();
         let epoch = self.place.history.len();
         self.work.push(Work::Set(stage));
         for point in 0..self.points {
-            let end = self.epoch_steps * (point + 1) / self.points;
-            let before = (self.epoch_steps * point / self.points).max(self.place.steps_done);
+            let end = steps * (point + 1) / self.points;
+            let before = (steps * point / self.points).max(self.place.steps_done);
             if end > before {
                 self.work.push(Work::Train { calls: calls.clone(), times: end - before, before });
                 self.work.push(Work::Point(epoch * self.points + point));

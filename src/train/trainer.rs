@@ -101,6 +101,13 @@ impl<M: Method> Trainer<M> {
         self.procedure.epoch_steps()
     }
 
+    /// Makes the epochs from now on shorter or longer than the settings say, for a run that must be over at some time;
+    /// an epoch that has begun stays as it is. Everything that goes by epochs, such as the temperatures, is gone through
+    /// as before. A checkpoint remembers it.
+    pub fn set_epoch_steps(&mut self, steps: usize) {
+        self.procedure.set_epoch_steps(&self.stepper, steps);
+    }
+
     /// Epochs of the whole run at most: early stopping may make them fewer.
     pub fn epochs_at_most(&self) -> usize {
         M::epochs_at_most(self.stepper.config())
@@ -430,6 +437,9 @@ pub trait Training: wgpu::WasmNotSend {
     fn history(&self) -> &[Epoch];
     /// Training steps of an epoch.
     fn epoch_steps(&self) -> usize;
+    /// Makes the epochs from now on shorter or longer: see [`Trainer::set_epoch_steps`]. Nothing for a method without
+    /// steps.
+    fn set_epoch_steps(&mut self, _steps: usize) {}
     /// Instances of a training step.
     fn batch(&self) -> usize;
     /// Epochs of the whole run at most: early stopping may make them fewer.
@@ -482,6 +492,9 @@ impl<M: Method> Training for Trainer<M> {
     }
     fn epoch_steps(&self) -> usize {
         Trainer::epoch_steps(self)
+    }
+    fn set_epoch_steps(&mut self, steps: usize) {
+        Trainer::set_epoch_steps(self, steps);
     }
     fn batch(&self) -> usize {
         self.stepper.batch()

@@ -70,6 +70,41 @@ fn a_killed_run_continues_with_equal_bits() {
     assert!(other.history().is_empty(), "a refused resume changed the run");
 }
 
+/// Epochs that are made shorter on the way, less than a pass and less than the curve has points: the schedule is gone
+/// through all the same, also after a kill, and a length that changes nothing leaves the bits as they are.
+#[test]
+fn epochs_may_become_shorter() {
+    let folder = TempDir::new("shorter");
+    let data = data(256);
+    for (name, engine) in engines() {
+        let instances = |trainer: &Trainer| -> Vec<f64> {
+            trainer.history().iter().map(|epoch| epoch.train["instances"]).collect()
+        };
+        let mut whole = trainer(&engine, &data, short());
+        whole.epoch_blocking().expect("trains");
+        whole.set_epoch_steps(3);
+        whole.epoch_blocking().expect("trains");
+        let file = folder.0.join(format!("{name}.safetensors"));
+        whole.save_blocking(&file).expect("saves");
+        let (whole, expected) = finish(whole);
+        let seen = instances(&whole);
+        assert_eq!(seen.len(), whole.epochs_at_most(), "{name}");
+        // A pass has 4 steps of 64; rollouts of one instance share a step.
+        assert!(seen[0] == 256.0 && seen[1..].iter().all(|&seen| seen == 192.0), "{name}: {seen:?}");
+        let mut resumed = trainer(&engine, &data, short());
+        resumed.resume(&file).expect("resumes");
+        assert_eq!(resumed.epoch_steps(), 3);
+        let (_, model) = finish(resumed);
+        assert_eq!(weights(&model), weights(&expected), "{name}");
+
+        let mut same = trainer(&engine, &data, short());
+        same.set_epoch_steps(same.epoch_steps());
+        let (_, undisturbed) = finish(trainer(&engine, &data, short()));
+        assert_eq!(weights(&finish(same).1), weights(&undisturbed), "{name}");
+        assert_ne!(weights(&undisturbed), weights(&expected), "the control: {name}");
+    }
+}
+
 #[test]
 fn the_best_epoch_is_what_comes_out() {
     let data = data(512);
