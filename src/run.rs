@@ -5,7 +5,10 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
 use crate::methods::fixed::Subset;
+use crate::policy::Uncertainty;
 use crate::policy::evaluate::Summary;
+use crate::policy::tradeoff::rounded;
+use crate::policy::uncertainty::deviation;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -86,6 +89,18 @@ impl Summary {
             Metric::MacroF1 => self.macro_f1,
         }
     }
+
+    /// Its standard error over the rows; 0 where it is not known.
+    pub fn score_error(&self, metric: Metric) -> f64 {
+        score_error(self.uncertainty, metric)
+    }
+}
+
+fn score_error(of: Option<Uncertainty>, metric: Metric) -> f64 {
+    of.map_or(0.0, |of| match metric {
+        Metric::Accuracy => of.accuracy,
+        Metric::MacroF1 => of.macro_f1,
+    })
 }
 
 impl Subset {
@@ -96,6 +111,47 @@ impl Subset {
             Metric::MacroF1 => self.macro_f1,
         }
     }
+
+    /// Its standard error over the rows; 0 where it is not known.
+    pub fn score_error(&self, metric: Metric) -> f64 {
+        score_error(self.uncertainty, metric)
+    }
+}
+
+/// A mean over seeds, with the standard deviation between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation, as a sample's.
+    pub deviation: f64,
+}
+
+impl Spread {
+    /// Of some values.
+    pub fn of(values: &[f64]) -> Self {
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        Self { mean, deviation: deviation(values) }
+    }
+}
+
+/// What several seeds have at one trade-off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OverSeeds {
+    /// What it is, in words: `α 0.02`, or `α about 0.02` where each seed has found a range of its own.
+    pub name: String,
+    /// How many there are.
+    pub seeds: usize,
+    /// What to judge by.
+    pub score: Spread,
+    /// Share of right answers.
+    pub accuracy: Spread,
+    /// The loss.
+    pub loss: Spread,
+    /// The cost.
+    pub cost: Spread,
+    /// Questions asked.
+    pub acquisitions: Spread,
 }
 
 /// Runs of older versions do not say so.
@@ -137,6 +193,47 @@ impl Run {
         let text = std::fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
         serde_json::from_str(&text)
             .map_err(|error| Error::file(&path, format!("not a run of this version: {error}")))
+    }
+
+    /// The models' trade-offs, each with the mean over its seeds; nothing where there is one seed. Models of a range that
+    /// was found have other α each: there, points at the same place of their ranges belong together.
+    pub fn over_seeds(&self) -> Vec<OverSeeds> {
+        let mut groups: Vec<(&str, Option<usize>, Vec<&Point>)> = Vec::new();
+        for (index, point) in self.points.iter().enumerate() {
+            let first = self.points.iter().position(|other| other.model == point.model).unwrap_or(index);
+            let place = point.range.map(|_| index - first);
+            let same = |group: &&mut (&str, Option<usize>, Vec<&Point>)| {
+                let alike = place.is_some() || group.2.iter().all(|other| other.alpha == point.alpha);
+                group.0 == point.method && group.1 == place && alike
+            };
+            match groups.iter_mut().find(same) {
+                Some(group) => group.2.push(point),
+                None => groups.push((&point.method, place, vec![point])),
+            }
+        }
+        groups.into_iter().filter(|group| group.2.len() > 1).map(|group| self.mean_of(&group.2)).collect()
+    }
+
+    fn mean_of(&self, points: &[&Point]) -> OverSeeds {
+        let of = |value: &dyn Fn(&Summary) -> f64| {
+            Spread::of(&points.iter().map(|point| value(&point.test)).collect::<Vec<f64>>())
+        };
+        let (symbol, first) = (points[0].symbol(), points[0].alpha);
+        let logs: f64 = points.iter().map(|point| point.alpha.ln()).sum();
+        let name = if points.iter().all(|point| point.alpha == first) {
+            format!("{symbol} {first}")
+        } else {
+            format!("{symbol} about {}", rounded((logs / points.len() as f64).exp()))
+        };
+        OverSeeds {
+            name,
+            seeds: points.len(),
+            score: of(&|test| test.score(self.metric)),
+            accuracy: of(&|test| test.accuracy),
+            loss: of(&|test| test.loss),
+            cost: of(&|test| test.cost),
+            acquisitions: of(&|test| test.acquisitions),
+        }
     }
 
     /// Writes a run, under a temporary name first.

@@ -23,9 +23,11 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   querent report runs/clinic                     writes runs/clinic/report.html
-  querent report runs/clinic --out clinic.html
+  querent report runs/clinic --out clinic.html   writes elsewhere
 
-With several α or seeds the page has the curve of all models, and the details of each. Train with --baselines to have it compared with asking nothing, a fixed set and everything.";
+With several α or seeds the page has the curve of all models, and the details of each. Every score comes with its standard \
+error over the test rows, and the mean over several seeds with the deviation between them. Train with --baselines to have it \
+compared with asking nothing, a fixed set and everything.";
 
 /// Runs the command.
 ///

@@ -2,6 +2,7 @@
 
 use super::model::Model;
 use super::session::{Session, Step};
+use super::uncertainty::Uncertainty;
 use crate::data::{Dataset, Part};
 use crate::error::Result;
 use crate::problem::Problem;
@@ -46,6 +47,9 @@ pub struct Summary {
     pub first_actions: Vec<f64>,
     /// How many instances there were.
     pub instances: usize,
+    /// How sure the means are; runs of older versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncertainty: Option<Uncertainty>,
 }
 
 impl Traces {
@@ -85,26 +89,31 @@ impl Traces {
         let classes = problem.classes().len();
         // For each class: hits, guesses, instances.
         let mut counts = vec![[0.0f64; 3]; classes];
+        let mut confusion = vec![vec![0.0; classes]; classes];
+        let mut costs = Vec::with_capacity(self.len());
         let (mut loss, mut cost, mut acquired) = (0.0, 0.0, 0.0);
         let mut stop_steps = vec![0.0; self.steps + 1];
         for (instance, (&guess, &label)) in self.guess.iter().zip(labels).enumerate() {
             counts[guess as usize][1] += 1.0;
             counts[label as usize][2] += 1.0;
             counts[label as usize][0] += f64::from(u8::from(guess == label));
+            confusion[label as usize][guess as usize] += 1.0;
             loss += f64::from(self.loss[instance]);
             let asked =
                 self.path_of(instance).iter().take_while(|&&action| (action as usize) < self.features);
-            let mut count = 0;
+            let (mut count, before) = (0, cost);
             for &feature in asked {
                 cost += problem.features()[feature as usize].cost;
                 count += 1;
             }
+            costs.push(cost - before);
             acquired += count as f64;
             stop_steps[count] += 1.0 / n;
         }
         let f1 = |[hits, guesses, instances]: [f64; 3]| {
             if guesses + instances > 0.0 { 2.0 * hits / (guesses + instances) } else { 0.0 }
         };
+        let losses: Vec<f64> = self.loss.iter().map(|&loss| loss.into()).collect();
         let first_actions = self.shares(|_| true).0.iter().map(|steps| steps[0]).collect();
         Summary {
             objective: (loss + alpha * cost) / n,
@@ -117,6 +126,7 @@ impl Traces {
             stop_steps,
             first_actions,
             instances: self.len(),
+            uncertainty: Some(Uncertainty::new(&confusion, &losses, &costs)),
         }
     }
 }
@@ -344,6 +354,9 @@ mod tests {
         assert!((s.objective - 0.625).abs() < 1e-12);
         assert_eq!(s.stop_steps, [0.25, 0.5, 0.25]);
         assert_eq!(s.first_actions, [0.5, 0.25, 0.25]);
+        // Costs of 1, 3, 0 and 1: their deviation over √4.
+        let cost = s.uncertainty.expect("counted").cost;
+        assert!((cost - (4.75f64 / 3.0).sqrt() / 2.0).abs() < 1e-12, "{cost}");
         // Each class: one hit, two guesses, two instances.
         assert_eq!((s.macro_f1, s.f1), (0.5, Some(0.5)));
         let (shares, total) = traces.shares(|instance| instance < 2);

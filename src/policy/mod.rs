@@ -14,6 +14,7 @@ mod policy;
 mod predict;
 mod session;
 pub mod tradeoff;
+pub mod uncertainty;
 mod why;
 
 pub use curve::{Choices, CurvePoint};
@@ -27,4 +28,5 @@ pub use policy::{Case, Policy, Tensor};
 pub use predict::{OddCell, Prediction};
 pub use session::{Answer, Event, Question, Session, Step, Values};
 pub use tradeoff::{AlphaRange, Tradeoffs};
+pub use uncertainty::Uncertainty;
 pub use why::{Stopping, Wanted, Why};

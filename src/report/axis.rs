@@ -40,6 +40,17 @@ impl Range {
         Range { low: below, high: above }
     }
 
+    /// At least so wide, around its middle; a range of shares stays between 0 and 1.
+    pub(super) fn at_least(self, width: f64) -> Self {
+        let Range { low, high } = self;
+        let room = (width - (high - low)).max(0.0);
+        let mut below = low - room / 2.0;
+        if low >= 0.0 && high <= 1.0 && width <= 1.0 {
+            below = below.min(1.0 - (high - low) - room).max(0.0);
+        }
+        Range { low: below, high: below + (high - low) + room }
+    }
+
     /// With zero in it.
     pub(super) fn with_zero(self) -> Self {
         Range { low: self.low.min(0.0), high: self.high.max(0.0) }
@@ -263,6 +274,19 @@ mod tests {
             assert!(ticks(range, 5, false).len() < 30, "{values:?}");
         }
         assert_eq!(Range::of([f64::NAN, f64::INFINITY]), None);
+    }
+
+    #[test]
+    fn ranges_are_as_wide_as_wanted() {
+        let close = |range: Range, low: f64, high: f64| {
+            assert!((range.low - low).abs() < 1e-12 && (range.high - high).abs() < 1e-12, "{range:?}");
+        };
+        close(Range { low: 0.5, high: 0.6 }.at_least(0.3), 0.4, 0.7);
+        close(Range { low: 0.5, high: 0.6 }.at_least(0.05), 0.5, 0.6);
+        close(Range { low: 0.96, high: 1.0 }.at_least(0.3), 0.7, 1.0);
+        close(Range { low: 0.0, high: 0.0 }.at_least(0.4), 0.0, 0.4);
+        // Not a share: nothing to stay within.
+        close(Range { low: 1.0, high: 1.5 }.at_least(1.0), 0.75, 1.75);
     }
 
     #[test]

@@ -43,7 +43,29 @@ pub fn curve(
     series: &[Series],
     reference: Option<(String, f64)>,
 ) -> String {
-    let lines: Vec<Line> = series.iter().enumerate().map(|(i, series)| Line::new(i, series)).collect();
+    curve_as(title, x_label, y_label, series, reference, Look::default())
+}
+
+/// How values and their uncertainty are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Look {
+    /// What the y axis covers, at least: small differences shall look small.
+    pub least: f64,
+    /// Values are shares, uncertain within 0 and 1, with a bar at each point: lines of few rows cross each other, and
+    /// bands would hide one another.
+    pub shares: bool,
+}
+
+/// The same as [`curve`], with another look.
+pub(super) fn curve_as(
+    title: &str,
+    x_label: &str,
+    y_label: &str,
+    series: &[Series],
+    reference: Option<(String, f64)>,
+    look: Look,
+) -> String {
+    let lines: Vec<Line> = series.iter().enumerate().map(|(i, series)| Line::new(i, series, look)).collect();
     let reference = reference.filter(|(_, value)| shown(*value));
     let names = series.iter().map(|series| font::width(&series.name, LABEL)).fold(0.0, f64::max).min(WIDEST);
     let width = MARGIN + Y_AXIS - 8.0 + PLOT.0 + 34.0 + names + MARGIN;
@@ -52,10 +74,10 @@ pub fn curve(
 
     let points = || lines.iter().flat_map(|line| &line.points);
     let x = Range::of(points().map(|point| point.x)).map_or(Range { low: 0.0, high: 1.0 }, Range::padded);
-    let y = points().flat_map(|point| [point.y - point.y_sd, point.y + point.y_sd]);
+    let y = points().flat_map(|point| look.around(point));
     let y = Range::of(y.chain(reference.iter().map(|(_, value)| *value)));
     let empty = y.is_none();
-    let y = y.map_or(Range { low: 0.0, high: 1.0 }, Range::padded);
+    let y = y.map_or(Range { low: 0.0, high: 1.0 }, |range| range.at_least(look.least).padded());
     let left = MARGIN + Y_AXIS - 8.0;
     let frame = Frame::new((left, top), (left + PLOT.0, top + PLOT.1), x, y);
     if empty {
@@ -89,8 +111,17 @@ pub fn curve(
     canvas.finish()
 }
 
+impl Look {
+    /// One standard deviation below a point and above it.
+    fn around(self, point: &CurvePoint) -> [f64; 2] {
+        let ends = [point.y - point.y_sd, point.y + point.y_sd];
+        if self.shares { [ends[0].max(0.0).min(point.y), ends[1].min(1.0).max(point.y)] } else { ends }
+    }
+}
+
 /// A series as it is drawn.
 struct Line<'a> {
+    look: Look,
     name: &'a str,
     colour: &'static str,
     mark: Mark,
@@ -98,29 +129,35 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn new(index: usize, from: &'a Series) -> Self {
+    fn new(index: usize, from: &'a Series, look: Look) -> Self {
         let mut points: Vec<CurvePoint> =
             from.points.iter().filter(|point| shown(point.x) && shown(point.y)).cloned().collect();
         for point in &mut points {
             point.y_sd = if shown(point.y_sd) { point.y_sd.abs() } else { 0.0 };
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Line { name: &from.name, colour: series(index), mark: Mark::nth(index), points }
+        Line { look, name: &from.name, colour: series(index), mark: Mark::nth(index), points }
     }
 
-    /// One standard deviation around the line; around a single point, a bar.
+    /// One standard deviation around the line; around a single point, or if so wanted around each, a bar.
     fn spread(&self, canvas: &mut Canvas, frame: Frame) {
         if self.points.iter().all(|point| point.y_sd == 0.0) {
             return;
         }
-        if let [point] = &self.points[..] {
-            let (low, high) = (frame.y.at(point.y - point.y_sd), frame.y.at(point.y + point.y_sd));
-            canvas.whisker(frame.x.at(point.x), low, high, self.colour);
+        if self.has_bars() {
+            for point in self.points.iter().filter(|point| point.y_sd > 0.0) {
+                let [low, high] = self.look.around(point).map(|y| frame.y.at(y));
+                canvas.whisker(frame.x.at(point.x), low, high, self.colour);
+            }
             return;
         }
         let above = self.points.iter().map(|point| frame.at(point.x, point.y + point.y_sd));
         let below = self.points.iter().rev().map(|point| frame.at(point.x, point.y - point.y_sd));
         canvas.area(&above.chain(below).collect::<Vec<_>>(), self.colour, 0.17);
+    }
+
+    fn has_bars(&self) -> bool {
+        self.look.shares || self.points.len() == 1
     }
 
     fn trace(&self, canvas: &mut Canvas, frame: Frame) {
@@ -134,13 +171,14 @@ impl<'a> Line<'a> {
     /// Keeps labels off the marks and, if possible, off the line.
     fn take(&self, taken: &mut Taken) {
         let frame = taken.frame;
-        let at = |point: &CurvePoint, deviations: f64| frame.at(point.x, point.y + deviations * point.y_sd);
-        let mut line: Vec<(f64, f64)> = self.points.iter().map(|point| at(point, 0.0)).collect();
+        let line: Vec<(f64, f64)> = self.points.iter().map(|point| frame.at(point.x, point.y)).collect();
         line.iter().for_each(|&point| taken.mark(point));
-        if let [point] = &self.points[..] {
-            line = vec![at(point, -1.0), at(point, 1.0)];
-        }
         taken.line(&line);
+        if self.has_bars() {
+            for point in &self.points {
+                taken.line(&self.look.around(point).map(|y| frame.at(point.x, y)));
+            }
+        }
     }
 }
 

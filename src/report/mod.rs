@@ -25,6 +25,7 @@ mod page;
 mod paths;
 mod png;
 mod scaling;
+mod scores;
 mod style;
 
 pub use bars::{BarGroup, bars};

@@ -1,10 +1,12 @@
 //! A run as one HTML page: pictures inside, nothing loaded from anywhere.
 
-use super::{CurvePoint, PathPanel, Series, curve, dynamics, paths};
+use super::curve::{Look, curve_as};
+use super::scores::{performance, results};
+use super::{CurvePoint, PathPanel, Series, dynamics, paths};
 use crate::data::encoding::short;
 use crate::digest::{Digest, Node};
-use crate::methods::fixed::Subset;
 use crate::policy::Model;
+use crate::policy::uncertainty::of_share;
 use crate::run::{Point, Run};
 use std::fmt::Write;
 
@@ -20,7 +22,7 @@ pub fn page(run: &Run, models: &[Model]) -> String {
 }
 
 /// Text as it may stand between tags.
-fn text(raw: &str) -> String {
+pub(super) fn text(raw: &str) -> String {
     raw.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -115,9 +117,10 @@ fn along(out: &mut String, run: &Run, title: &str, points: &[(&Point, &Model)]) 
         writeln!(out, "<section data-name=\"{name}\"><h2>{name}</h2>")?;
         writeln!(
             out,
-            "<p>{} {:.4}, mean cost {:.3}, {:.2} questions, loss {:.4}.</p>",
+            "<p>{} {:.4} ± {:.4}, mean cost {:.3}, {:.2} questions, loss {:.4}.</p>",
             run.metric,
             t.score(run.metric),
+            t.score_error(run.metric),
             t.cost,
             t.acquisitions,
             t.loss
@@ -127,114 +130,6 @@ fn along(out: &mut String, run: &Run, title: &str, points: &[(&Point, &Model)]) 
         writeln!(out, "</section>")?;
     }
     writeln!(out, "</div>")
-}
-
-/// The table of all results.
-fn results(out: &mut String, run: &Run) -> std::fmt::Result {
-    let metric = run.metric;
-    writeln!(
-        out,
-        "<h2>Results on the {}</h2>",
-        if run.sizes[2] > 0 { "test rows" } else { "validation rows" }
-    )?;
-    writeln!(
-        out,
-        "<table><tr><th></th><th>{metric}</th><th>accuracy</th><th>loss</th><th>cost</th><th>questions</th></tr>"
-    )?;
-    let row = |out: &mut String, name: &str, numbers: [f64; 4], questions: &str| {
-        let [score, accuracy, loss, cost] = numbers;
-        writeln!(
-            out,
-            "<tr><td>{}</td><td>{score:.4}</td><td>{accuracy:.4}</td><td>{loss:.4}</td><td>{cost:.3}</td><td>{questions}</td></tr>",
-            text(name)
-        )
-    };
-    let fixed = |out: &mut String, subset: &Subset| {
-        let shown = subset.features.iter().take(6).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let more = if subset.features.len() > 6 { ", …" } else { "" };
-        let name = format!("the same for everybody: {shown}{more}");
-        let numbers = [subset.score(metric), subset.accuracy, subset.loss, subset.cost];
-        row(out, &name, numbers, &subset.features.len().to_string())
-    };
-    // Points of one model have fixed sets in common: those are listed once, below.
-    let mut of_ranges: Vec<&Subset> = Vec::new();
-    for subset in run.points.iter().filter(|point| point.range.is_some()).flat_map(|point| &point.subsets) {
-        if !subset.features.is_empty() && !of_ranges.iter().any(|other| other.features == subset.features) {
-            of_ranges.push(subset);
-        }
-    }
-    of_ranges.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    for point in &run.points {
-        let t = &point.test;
-        let name = format!("policy, {} = {}, seed {}", point.symbol(), point.alpha, point.seed);
-        let questions = format!("{:.2}", t.acquisitions);
-        row(out, &name, [t.score(metric), t.accuracy, t.loss, t.cost], &questions)?;
-        if point.range.is_none() {
-            point.subsets.iter().try_for_each(|subset| fixed(out, subset))?;
-        }
-    }
-    of_ranges.into_iter().try_for_each(|subset| fixed(out, subset))?;
-    for (name, subset) in [("nothing asked", &run.nothing), ("everything asked", &run.everything)] {
-        if let Some(s) = subset {
-            let questions = if s.features.is_empty() { 0 } else { run.features };
-            row(out, name, [s.score(metric), s.accuracy, s.loss, s.cost], &questions.to_string())?;
-        }
-    }
-    writeln!(out, "</table>")
-}
-
-/// Performance against cost, with the place of one of the points.
-fn performance(run: &Run, title: &str, here: Option<&Point>) -> String {
-    let metric = run.metric;
-    let (many, alone): (Vec<&Point>, Vec<&Point>) =
-        run.points.iter().partition(|point| point.range.is_some());
-    let mut series = Vec::new();
-    // Each model of a range is a line of its own: the ranges differ.
-    for points in many.chunk_by(|a, b| a.model == b.model) {
-        series
-            .push(Series { name: format!("one model, seed {}", points[0].seed), points: means(run, points) });
-    }
-    if !alone.is_empty() {
-        let name = if many.is_empty() { "policy" } else { "a model for each α" };
-        series.push(Series { name: name.into(), points: means(run, &alone) });
-    }
-    let subsets = run.points.iter().flat_map(|point| &point.subsets);
-    let mut fixed: Vec<CurvePoint> =
-        subsets.map(|s| CurvePoint { x: s.cost, y: s.score(metric), y_sd: 0.0, label: None }).collect();
-    fixed.sort_by(|a, b| a.x.total_cmp(&b.x));
-    fixed.dedup_by(|a, b| a.x == b.x);
-    if !fixed.is_empty() {
-        series.push(Series { name: "the same for everybody".into(), points: fixed });
-    }
-    if let Some(nothing) = &run.nothing {
-        let point = CurvePoint { x: 0.0, y: nothing.score(metric), y_sd: 0.0, label: None };
-        series.push(Series { name: "nothing asked".into(), points: vec![point] });
-    }
-    if let Some(point) = here {
-        let place = CurvePoint { x: point.test.cost, y: point.test.score(metric), y_sd: 0.0, label: None };
-        series.push(Series { name: format!("{} = {}", point.symbol(), point.alpha), points: vec![place] });
-    }
-    let all = run.everything.as_ref().map(|all| ("everything asked".to_string(), all.score(metric)));
-    curve(&format!("{title}: performance against cost"), "mean cost", &metric.to_string(), &series, all)
-}
-
-/// A point for each trade-off: the mean over the seeds.
-fn means(run: &Run, of: &[&Point]) -> Vec<CurvePoint> {
-    let metric = run.metric;
-    let symbol = of.first().map_or("α", |point| point.symbol());
-    let mut alphas: Vec<f64> = of.iter().map(|point| point.alpha).collect();
-    alphas.sort_by(f64::total_cmp);
-    alphas.dedup();
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let points = alphas.iter().map(|&alpha| {
-        let points = of.iter().filter(|point| point.alpha == alpha);
-        let scores: Vec<f64> = points.clone().map(|point| point.test.score(metric)).collect();
-        let costs: Vec<f64> = points.map(|point| point.test.cost).collect();
-        let y = mean(&scores);
-        let square = mean(&scores.iter().map(|score| (score - y).powi(2)).collect::<Vec<_>>());
-        CurvePoint { x: mean(&costs), y, y_sd: square.sqrt(), label: Some(format!("{symbol} {alpha}")) }
-    });
-    points.collect()
 }
 
 fn details(out: &mut String, run: &Run, point: &Point, model: &Model) -> std::fmt::Result {
@@ -264,7 +159,7 @@ fn details(out: &mut String, run: &Run, point: &Point, model: &Model) -> std::fm
     let bins = digest.calibration.iter().map(|bin| CurvePoint {
         x: bin.confidence,
         y: bin.right,
-        y_sd: 0.0,
+        y_sd: of_share(bin.right, bin.count),
         label: Some(format!("{} rows", bin.count)),
     });
     let ideal = [0.0, 1.0].map(|p| CurvePoint { x: p, y: p, y_sd: 0.0, label: None }).to_vec();
@@ -280,8 +175,9 @@ fn details(out: &mut String, run: &Run, point: &Point, model: &Model) -> std::fm
              make them: frequent classes are right more often than it says.</p>"
         )?;
     }
-    let drawn =
-        curve("How often answers of a confidence are right", "confidence", "share right", &series, None);
+    let title = "How often answers of a confidence are right, with one standard error";
+    let look = Look { shares: true, ..Look::default() };
+    let drawn = curve_as(title, "confidence", "share right", &series, None, look);
     writeln!(out, "<figure>{drawn}</figure>")
 }
 
@@ -388,7 +284,8 @@ fn confusion(out: &mut String, classes: &[String], digest: &Digest) -> std::fmt:
     classes.iter().try_for_each(|class| write!(out, "<th>{}</th>", text(class)))?;
     writeln!(out, "<th>recall</th></tr>")?;
     for (truth, row) in digest.confusion.iter().enumerate() {
-        let total = row.iter().sum::<usize>().max(1) as f64;
+        let rows = row.iter().sum::<usize>();
+        let total = rows.max(1) as f64;
         write!(out, "<tr><th>{}</th>", text(&classes[truth]))?;
         for (answer, &count) in row.iter().enumerate() {
             let share = count as f64 / total;
@@ -396,7 +293,11 @@ fn confusion(out: &mut String, classes: &[String], digest: &Digest) -> std::fmt:
             let ink = if share > 0.6 { ";color:#fff" } else { "" };
             write!(out, "<td style=\"background:rgba({colour},{share:.2}){ink}\">{count}</td>")?;
         }
-        writeln!(out, "<td>{}</td></tr>", percent(row[truth] as f64 / total))?;
+        let recall = row[truth] as f64 / total;
+        match rows {
+            0 => writeln!(out, "<td>no rows</td></tr>")?,
+            _ => writeln!(out, "<td>{} ± {}</td></tr>", percent(recall), percent(of_share(recall, rows)))?,
+        }
     }
     writeln!(out, "</table>")
 }

@@ -9,6 +9,7 @@ use crate::engine::{Engine, Program, groups};
 use crate::error::Result;
 use crate::methods::nmppg::{self, Config, Stepper};
 use crate::nn::{Inputs, Masked, Network, Stack, Tape, Tensors, Weights, pitch};
+use crate::policy::Uncertainty;
 use crate::policy::evaluate::{Summary, Traces};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -33,6 +34,9 @@ pub struct Subset {
     pub macro_f1: f64,
     /// Loss, weighted by class if the problem says so.
     pub loss: f64,
+    /// How sure these means are; runs of older versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncertainty: Option<Uncertainty>,
 }
 
 /// The rows of a split as the networks read them, at most so many.
@@ -247,8 +251,8 @@ fn answered_blocking(
 ) -> Result<Subset> {
     let answers = nmppg::seeing_blocking(engine, data, config, columns)?.answers;
     let (guesses, losses) = answers.into_iter().map(|(guess, loss)| (guess, loss as f32)).unzip();
-    let Summary { accuracy, macro_f1, loss, .. } = summary(data, guesses, losses);
-    Ok(Subset { features, cost, accuracy, macro_f1, loss })
+    let Summary { accuracy, macro_f1, loss, uncertainty, .. } = summary(data, guesses, losses);
+    Ok(Subset { features, cost, accuracy, macro_f1, loss, uncertainty })
 }
 
 /// Asking nothing: the most frequent class for everybody, which of all constant answers has both the best
@@ -264,9 +268,9 @@ fn nothing(data: &Dataset) -> Result<Subset> {
     let test = &data.splits()[2].y;
     let losses =
         test.iter().map(|&y| (-weights[y as usize] * (mass[y as usize] / total).max(1e-9).ln()) as f32);
-    let Summary { accuracy, macro_f1, loss, .. } =
+    let Summary { accuracy, macro_f1, loss, uncertainty, .. } =
         summary(data, vec![best as u32; test.len()], losses.collect());
-    Ok(Subset { features: Vec::new(), cost: 0.0, accuracy, macro_f1, loss })
+    Ok(Subset { features: Vec::new(), cost: 0.0, accuracy, macro_f1, loss, uncertainty })
 }
 
 fn summary(data: &Dataset, guess: Vec<u32>, loss: Vec<f32>) -> Summary {
