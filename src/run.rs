@@ -75,6 +75,10 @@ pub struct Point {
     pub epochs: [usize; 2],
     /// Results on the test rows (on the validation rows, if there are none).
     pub test: Summary,
+    /// What to judge by, on the validation rows (of a range of α, the mean along it): models are chosen by it, so that
+    /// the test rows choose nothing. Runs of older versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<f64>,
     /// What was asked and answered there.
     pub digest: Digest,
     /// Fixed subsets of about the same cost: one that is not above it and the next.

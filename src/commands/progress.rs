@@ -1,6 +1,7 @@
 //! Shows how training goes, and how far a table is: a bar on a terminal, plain lines elsewhere, nothing if it is to be
 //! quiet.
 
+use super::train::Pace;
 use super::{Failure, Talk, interrupt, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use querent::data::table::{TableReader, unpacked};
@@ -76,7 +77,7 @@ impl Meter {
     }
 }
 
-/// Trains to the end, with a checkpoint after each epoch.
+/// Trains to the end, with a checkpoint after each epoch; with a pace, in time.
 ///
 /// # Errors
 /// Training failed, the checkpoint cannot be written, or it was interrupted.
@@ -85,7 +86,11 @@ pub fn train(
     trainer: &mut dyn Training,
     checkpoint: &Path,
     talk: Talk,
+    mut pace: Option<Pace>,
 ) -> Result<(), Failure> {
+    if let Some(pace) = &mut pace {
+        pace.begin(trainer);
+    }
     let terminal = std::io::stderr().is_terminal() && talk > Talk::Quiet;
     let most = trainer.epochs_at_most() as u64;
     let bar = if terminal { ProgressBar::new(most) } else { ProgressBar::hidden() };
@@ -96,7 +101,10 @@ pub fn train(
         bar.set_position(trainer.epochs_behind() as u64);
         bar.tick();
     } else {
-        say(talk, format_args!("training on {engine}: at most {most} epochs"));
+        say(
+            talk,
+            format_args!("training on {engine}: at most {most} epochs of {} steps", trainer.epoch_steps()),
+        );
     }
     while let Some(epoch) = trainer.epoch_blocking()? {
         let line = format!("{}: {}", epoch.title(), epoch.headline(trainer.best()));
@@ -107,6 +115,9 @@ pub fn train(
             say(talk, format_args!("epoch {:3} {line}", epoch.index));
         }
         trainer.save_blocking(checkpoint)?;
+        if let Some(pace) = &mut pace {
+            pace.go_on(trainer);
+        }
         if interrupt::pressed() {
             bar.abandon();
             return Err(Failure::Refused(format!(

@@ -47,4 +47,5 @@ mod shaders;
 mod steps;
 mod threads;
 mod trainer;
+mod training_runs;
 mod using;

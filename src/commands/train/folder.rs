@@ -1,0 +1,163 @@
+//! The folder of a run: begun, gone on with, or cleared for another one.
+
+use super::Args;
+use super::aim::Aim;
+use crate::commands::Failure;
+use crate::commands::source::Source;
+use querent::data::table::Prepared;
+use querent::methods::Entry;
+use querent::run::{FILE, Point, Run};
+use querent::train::differences;
+use querent::{Engine, Error, Model, files};
+use serde_json::Value;
+use std::path::{Component, Path};
+
+/// The checkpoint beside a model.
+pub const CHECKPOINT: &str = "checkpoint.safetensors";
+
+/// The run to go on with, or a new one; whatever is not meant to be there is refused or, if so said, cleared.
+///
+/// # Errors
+/// There is a run already, one of another problem, or the folder cannot be made.
+pub fn open(
+    folder: &Path,
+    args: &Args,
+    source: &Source,
+    prepared: &Prepared,
+    engine: &Engine,
+) -> Result<Run, Failure> {
+    let there = folder.join(FILE).exists();
+    if there && !args.resume && !args.force {
+        let what = "there is a run in it already; --resume goes on with it, --force begins it anew, --out writes elsewhere";
+        return Err(Error::file(folder, what).into());
+    }
+    std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+    if there && args.force {
+        clear(folder)?;
+    }
+    if there && args.resume {
+        // The files may be elsewhere by now.
+        return Ok(Run {
+            data_dir: source.data_dir(),
+            problem_file: source.file(),
+            ..resumed(folder, args, prepared)?
+        });
+    }
+    Ok(fresh(args, source, prepared, engine))
+}
+
+/// Removes a run's files, and nothing else: a new one that is interrupted must not be taken for the old one.
+fn clear(folder: &Path) -> Result<(), Failure> {
+    let mut ours = vec![folder.join(FILE), folder.join("report.html")];
+    // If it cannot be read, its models are not known; they will be written over.
+    for point in Run::load(folder).map_or(Vec::new(), |run| run.points) {
+        let model = Path::new(&point.model);
+        if model.components().all(|part| matches!(part, Component::Normal(_))) {
+            ours.extend([folder.join(model), folder.join(model).with_file_name(CHECKPOINT)]);
+        }
+    }
+    for file in ours {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(&file, error).into());
+            }
+            _ => files::clear_remains(&file),
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to take a finished model for one that was trained with other settings.
+///
+/// # Errors
+/// They differ: which ones.
+pub fn same_settings(folder: &Path, point: &Point, mut now: Value, args: &Args) -> Result<(), Failure> {
+    let file = folder.join(&point.model);
+    // One that cannot be read is complained about where it is needed.
+    let Ok(model) = Model::load(&file) else { return Ok(()) };
+    let mut before = model.settings().clone();
+    if args.minutes.is_some() {
+        // How long they are was measured, and is so anew each time.
+        for settings in [&mut before, &mut now] {
+            super::minutes::forget(settings);
+        }
+    }
+    let found = differences(&before, &now);
+    if found.is_empty() {
+        return Ok(());
+    }
+    Err(Error::file(
+        file,
+        format!(
+            "it was trained with other settings: {}. --resume goes on with those of before; --force begins anew, --out \
+             writes elsewhere",
+            found.join("; ")
+        ),
+    )
+    .into())
+}
+
+/// Refuses to write a model over one of something else that the run has.
+///
+/// # Errors
+/// It would be.
+pub fn is_free(folder: &Path, file: &str, record: &Run, entry: &Entry, aim: &Aim) -> Result<(), Failure> {
+    let Some(taken) = record.points.iter().find(|point| point.model == file) else { return Ok(()) };
+    let of = match taken.range {
+        Some([from, to]) => format!("α {from} to {to}"),
+        None => format!("{} {}", taken.symbol(), taken.alpha),
+    };
+    Err(Error::file(
+        folder.join(file),
+        format!(
+            "it is a model of {}, {of}, seed {}, and this would be one of {}, {}: --force begins anew, --out writes elsewhere",
+            taken.method,
+            taken.seed,
+            entry.name,
+            aim.meaning()
+        ),
+    )
+    .into())
+}
+
+fn fresh(args: &Args, source: &Source, prepared: &Prepared, engine: &Engine) -> Run {
+    let problem = prepared.data.problem();
+    Run {
+        querent: env!("CARGO_PKG_VERSION").into(),
+        command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        problem: args.problem.clone(),
+        data_dir: source.data_dir(),
+        problem_file: source.file(),
+        engine: engine.to_string(),
+        metric: prepared.metric,
+        sizes: prepared.data.sizes(),
+        classes: problem.classes().to_vec(),
+        features: problem.features().len(),
+        columns: problem.columns(),
+        full_cost: problem.features().iter().map(|feature| feature.cost).sum(),
+        known: prepared.encoding.known.iter().map(|field| field.name.clone()).collect(),
+        points: Vec::new(),
+        nothing: None,
+        everything: None,
+    }
+}
+
+/// The run in a folder, if it is of the same problem.
+fn resumed(folder: &Path, args: &Args, prepared: &Prepared) -> Result<Run, Failure> {
+    let record = Run::load(folder)?;
+    let problem = prepared.data.problem();
+    if record.problem != args.problem
+        || record.sizes != prepared.data.sizes()
+        || record.columns != problem.columns()
+    {
+        return Err(Error::file(
+            folder,
+            format!(
+                "the run in it is of `{}`, or of a table that has changed since; --force begins anew, --out writes elsewhere",
+                record.problem
+            ),
+        )
+        .into());
+    }
+    Ok(record)
+}

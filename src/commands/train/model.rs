@@ -1,0 +1,258 @@
+//! One model of a run: trained, or gone on with, and tested.
+
+use super::aim::Aim;
+use super::folder::{self, CHECKPOINT};
+use super::minutes::{self, Allotted, Task};
+use super::{Args, reference};
+use crate::commands::{Failure, Talk, curve, progress, say};
+use querent::data::Part;
+use querent::data::table::Prepared;
+use querent::digest::Digest;
+use querent::methods::Entry;
+use querent::methods::fixed;
+use querent::methods::fixed::Subset;
+use querent::policy::evaluate;
+use querent::run::{Point, Run};
+use querent::train::Checkpoint;
+use querent::{Engine, Error, Model, files};
+use serde_json::Value;
+use std::path::Path;
+
+/// Points of the curve that travels with a model of a range.
+const CURVE: usize = 13;
+/// Points of it that are tested and drawn.
+const TESTED: usize = 7;
+
+/// Thresholds on the belief's entropy where none are said, as shares of what knowing nothing has.
+const THRESHOLDS: [f64; 6] = [0.05, 0.15, 0.3, 0.5, 0.7, 0.9];
+
+/// What is trained, with what, and where it goes.
+pub struct Job<'a> {
+    pub args: &'a Args,
+    pub talk: Talk,
+    pub engine: &'a Engine,
+    pub prepared: &'a Prepared,
+    pub entry: &'static Entry,
+    pub aim: &'a Aim,
+    pub seed: u64,
+    pub folder: &'a Path,
+    /// The model's place in it.
+    pub place: String,
+}
+
+/// A model with what its training took.
+struct TrainedModel {
+    model: Model,
+    /// Its file, relative to the run's folder.
+    file: String,
+    seconds: f64,
+    epochs: [usize; 2],
+}
+
+impl Job<'_> {
+    /// Trains and tests a model and adds it to the run, unless it is there.
+    ///
+    /// # Errors
+    /// What training, testing or writing has; a model that is there and was trained with other settings.
+    pub fn carry_out(&self, record: &mut Run, mut allotted: Option<&mut Allotted>) -> Result<(), Failure> {
+        let Job { args, talk, aim, seed, folder, .. } = *self;
+        let name = aim.name(seed);
+        let is_it =
+            |point: &Point| point.seed == seed && point.method == self.entry.name && aim.is_of(point, folder);
+        let places: Vec<usize> = (0..record.points.len()).filter(|&at| is_it(&record.points[at])).collect();
+        let finished: Vec<Point> = places.iter().map(|&at| record.points[at].clone()).collect();
+        let is_complete =
+            |thresholds: &Vec<f64>| finished.iter().map(|point| point.alpha).eq(thresholds.iter().copied());
+        if let Some(before) = finished.first() {
+            folder::same_settings(folder, before, self.settings(&[])?, args)?;
+            if let Some(allotted) = &mut allotted {
+                allotted.done();
+            }
+            if args.thresholds.as_ref().is_none_or(is_complete) {
+                say(talk, format_args!("{name}: finished before"));
+                return Ok(());
+            }
+            // One training has all thresholds: the model is tested at those that are new.
+            say(talk, format_args!("{name}: trained before, tested at other thresholds"));
+            let model = Model::load(folder.join(&before.model))?;
+            let (seconds, epochs) = (before.seconds, before.epochs);
+            let trained = TrainedModel { model, file: before.model.clone(), seconds, epochs };
+            let points = self.test(&trained, &finished)?;
+            let mut at = 0..;
+            record.points.retain(|_| !at.next().is_some_and(|at| places.contains(&at)));
+            let first = places.first().copied().unwrap_or(0);
+            record.points.splice(first..first, points);
+        } else {
+            if !self.place.is_empty() {
+                say(talk, &name);
+            }
+            folder::is_free(folder, &self.file(), record, self.entry, aim)?;
+            let trained = self.train(allotted.as_deref())?;
+            record.points.extend(self.test(&trained, &[])?);
+            if let Some(allotted) = &mut allotted {
+                allotted.done();
+            }
+        }
+        record.save(folder)?;
+        Ok(())
+    }
+
+    /// The model's file, relative to the run's folder.
+    fn file(&self) -> String {
+        format!("{}model.safetensors", self.place)
+    }
+
+    /// The settings, with further assignments.
+    fn settings(&self, changes: &[String]) -> querent::Result<Value> {
+        let args = Args { set: [&self.args.set, changes].concat(), ..self.args.clone() };
+        super::settings(&args, self.entry, &self.prepared.data, self.aim, self.seed)
+    }
+
+    /// Trains a model, or goes on with it.
+    fn train(&self, allotted: Option<&Allotted>) -> Result<TrainedModel, Failure> {
+        let Job { args, talk, engine, prepared, entry, folder, .. } = *self;
+        let here = folder.join(&self.place);
+        std::fs::create_dir_all(&here).map_err(|error| Error::io(&here, error))?;
+        let checkpoint = here.join(CHECKPOINT);
+        let goes_on = args.resume && checkpoint.exists();
+        let mut settings = self.settings(&[])?;
+        let mut pace = None;
+        if let Some(allotted) = allotted {
+            // A run that goes on keeps its schedule, and only its epochs may be shorter from now on.
+            if goes_on {
+                settings = self.settings(&minutes::kept(&Checkpoint::load(&checkpoint)?.settings()))?;
+            }
+            let (aim, data, evaluations) = (self.aim, &prepared.data, self.evaluations());
+            let task = Task { entry, engine, data, aim, settings: &settings, evaluations };
+            let (changes, planned, said) = minutes::plan(&task, allotted)?;
+            if goes_on {
+                say(talk, format_args!("{said}; what is left is made to fit"));
+            } else {
+                say(talk, said);
+                settings = self.settings(&changes)?;
+            }
+            pace = Some(planned);
+        }
+        let mut trainer = (entry.start)(engine, &prepared.data, settings)?;
+        if goes_on {
+            trainer.resume(&checkpoint).map_err(|error| match error {
+                Error::Config(what) => Error::file(
+                    &checkpoint,
+                    format!("{what}. --resume needs the settings of before; --force begins anew, --out writes elsewhere"),
+                ),
+                other => other,
+            })?;
+            files::clear_remains(&checkpoint);
+        }
+        progress::train(engine, &mut *trainer, &checkpoint, talk, pace)?;
+        let model = trainer
+            .finish_blocking()?
+            .with_encoding(prepared.encoding.clone())?
+            .with_curve(&prepared.data, CURVE)?;
+        if let Some(meaning) = curve::meaning(&model) {
+            say(talk, meaning);
+        }
+        model.save(folder.join(self.file()))?;
+        let seconds = trainer.history().last().map_or(0.0, |epoch| epoch.seconds);
+        let epochs = [trainer.history().len(), trainer.epochs_at_most()];
+        Ok(TrainedModel { model, file: self.file(), seconds, epochs })
+    }
+
+    /// How often the validation and the test rows are evaluated after the training.
+    fn evaluations(&self) -> [usize; 2] {
+        match self.aim {
+            Aim::One(_) => [1, 1],
+            Aim::Range(_) | Aim::Found => [CURVE, TESTED],
+            Aim::Thresholds => {
+                let tested = self.args.thresholds.as_ref().map_or(THRESHOLDS.len(), Vec::len);
+                [tested, tested]
+            }
+        }
+    }
+
+    /// Tests a model: at its α, at some of its range, or at each threshold. What was tested before is not tested again.
+    fn test(&self, trained: &TrainedModel, before: &[Point]) -> Result<Vec<Point>, Failure> {
+        let data = &self.prepared.data;
+        let tradeoffs = match self.aim {
+            Aim::One(alpha) => vec![*alpha],
+            Aim::Range(_) | Aim::Found => trained.model.alphas().map_or(Vec::new(), |range| {
+                range.grid(TESTED).into_iter().map(|alpha| range.shown(alpha)).collect()
+            }),
+            Aim::Thresholds => self.args.thresholds.clone().unwrap_or_else(|| {
+                let most = (data.problem().classes().len() as f64).ln();
+                THRESHOLDS.map(|share| (share * most * 1e3).round() / 1e3).to_vec()
+            }),
+        };
+        let (mut points, mut known) = (Vec::new(), Vec::new());
+        for tradeoff in tradeoffs {
+            if let Some(point) = before.iter().find(|point| point.alpha == tradeoff) {
+                points.push(point.clone());
+                continue;
+            }
+            let model = match self.aim {
+                Aim::One(_) => trained.model.clone(),
+                _ => trained.model.clone().with_tradeoff(tradeoff)?,
+            };
+            let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
+            let outcomes = evaluate::outcomes(&model, data, part, f64::INFINITY)?;
+            let labels = &data.splits()[part as usize].y;
+            let test = outcomes.traces.summary(data.problem(), labels, model.alpha());
+            let subsets = if self.args.baselines && data.sizes()[2] > 0 {
+                self.fixed_sets(test.cost, &mut known)?
+            } else {
+                Vec::new()
+            };
+            points.push(Point {
+                method: self.entry.name.into(),
+                alpha: tradeoff,
+                range: trained.model.alphas().map(Into::into),
+                seed: self.seed,
+                model: trained.file.clone(),
+                seconds: trained.seconds,
+                epochs: trained.epochs,
+                digest: Digest::of(data, Some(&self.prepared.encoding), part, &outcomes),
+                validation: Some(self.validation(&model)?),
+                test,
+                subsets,
+            });
+        }
+        Ok(points)
+    }
+
+    /// The best fixed set of features of the same cost: one that is not above it, and the next. Sets that are known are not
+    /// measured again.
+    fn fixed_sets(&self, cost: f64, known: &mut Vec<(Vec<usize>, Subset)>) -> Result<Vec<Subset>, Failure> {
+        let (data, engine) = (&self.prepared.data, self.engine);
+        say(self.talk, "looking for the best fixed set of features of the same cost");
+        let settings = reference(self.args, data, self.seed)?;
+        let chosen = fixed::choose_blocking(engine, data, &settings, cost)?;
+        // The last one is beyond the cost: one set without it, one with it.
+        let mut subsets = Vec::new();
+        for count in [chosen.len().saturating_sub(1), chosen.len()] {
+            // Points of one model that cost about the same have the same sets.
+            let set = &chosen[..count];
+            let subset = match known.iter().find(|(of, _)| of == set) {
+                Some((_, subset)) => subset.clone(),
+                None => {
+                    let subset = fixed::subset_blocking(engine, data, &settings, set)?;
+                    known.push((set.to_vec(), subset.clone()));
+                    subset
+                }
+            };
+            subsets.push(subset);
+        }
+        Ok(subsets)
+    }
+
+    /// What a model is judged by, on the validation rows: at its trade-off, or along its range.
+    fn validation(&self, model: &Model) -> Result<f64, Failure> {
+        let (data, metric) = (&self.prepared.data, self.prepared.metric);
+        if !model.curve().is_empty() {
+            let scores: f64 = model.curve().iter().map(|point| point.score(metric)).sum();
+            return Ok(scores / model.curve().len() as f64);
+        }
+        let outcomes = evaluate::outcomes(model, data, Part::Validation, f64::INFINITY)?;
+        let labels = &data.splits()[Part::Validation as usize].y;
+        Ok(outcomes.traces.summary(data.problem(), labels, model.alpha()).score(metric))
+    }
+}
