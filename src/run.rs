@@ -10,6 +10,7 @@ use crate::policy::evaluate::Summary;
 use crate::policy::tradeoff::rounded;
 use crate::policy::uncertainty::deviation;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The file's name in a run's folder.
@@ -52,6 +53,9 @@ pub struct Run {
     pub nothing: Option<Subset>,
     /// Asking for everything.
     pub everything: Option<Subset>,
+    /// For each method, the settings that were tried on the table and are better than the defaults.
+    #[serde(default)]
+    pub tried: BTreeMap<String, Vec<String>>,
 }
 
 /// One model of a run.

@@ -79,6 +79,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     refuse_same_file(&args.table, &args.out)?;
     interrupt::answer("interrupted: no answers are written", false);
     let (table, mut meter) = Meter::open(&args.table, talk)?;
+    let path = table.path().to_path_buf();
     let columns = Columns::find(&table, &model, encoding, &args.keep)?;
     columns.check(args.strict, talk)?;
     let mut to = Output::begin(&args.out, out, &model, &args.keep)?;
@@ -86,7 +87,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     let sums = answer_all(table, &fresh, &columns, &mut to, &mut oddities, &mut meter)?;
     meter.finish();
     if sums.rows == 0 {
-        return Err(Error::file(&args.table, "there are no rows").into());
+        return Err(Error::file(path, "there are no rows").into());
     }
     let written = to.finish()?;
     oddities.report(encoding, "have no answer");

@@ -5,6 +5,7 @@ mod folder;
 mod minutes;
 mod model;
 mod results;
+mod tried;
 
 use super::source::Source;
 use super::{Failure, Talk, curve, interrupt, say};
@@ -205,6 +206,8 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     interrupt::answer("stopping after this epoch; press again to stop at once", false);
     announce(talk, &source, &prepared);
     aims.iter().filter_map(|aim| aim.warning(&prepared.data)).for_each(|warning| say(talk, warning));
+    let (how, what) = ((entry, &engine), (&source, &prepared.data));
+    let args = &tried::with_tried(args, talk, how, what, &mut record)?;
     let single = aims.len() * args.seeds.len() == 1;
     for (aim, &seed) in aims.iter().flat_map(|aim| args.seeds.iter().map(move |seed| (aim, seed))) {
         if source.is_synthetic() && seed != loaded {

@@ -45,16 +45,18 @@ pub fn but_for_case<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) ->
     same.next().filter(|_| same.next().is_none())
 }
 
-/// A word without what people do not care about.
+/// A word without what people do not care about. A sign in front of it is no such thing.
 fn plain(word: &str) -> Vec<char> {
-    word.to_lowercase().chars().filter(|c| !c.is_whitespace() && !"-_".contains(*c)).collect()
+    let lower = word.trim().to_lowercase();
+    let kept = |&(at, c): &(usize, char)| !c.is_whitespace() && c != '_' && (c != '-' || at == 0);
+    lower.char_indices().filter(kept).map(|(_, c)| c).collect()
 }
 
 /// How far two words are from each other, if they are near.
 fn how_far(said: &[char], known: &[char]) -> Option<usize> {
     // Letters that may be wrong: a third of the shorter word, so that `a` is not taken for `b`, nor a number for another.
     let allowed = said.len().min(known.len()) / 3;
-    let is_number = |word: &[char]| word.iter().all(|c| c.is_ascii_digit() || ".+".contains(*c));
+    let is_number = |word: &[char]| word.iter().all(|c| c.is_ascii_digit() || ".+-".contains(*c));
     if is_number(said) || is_number(known) {
         return (said == known).then_some(0);
     }
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn the_question_is_put_in_words() {
         assert_eq!(did_you_mean("wintr", ["winter", "summer"]), "; did you mean `winter`?");
-        assert_eq!(did_you_mean("blod 1", ["blood_1", "blood_2"]), "; did you mean `blood_1` or `blood_2`?");
+        assert_eq!(did_you_mean("blood 3", ["blood_1", "blood_2"]), "; did you mean `blood_1` or `blood_2`?");
         assert_eq!(did_you_mean("abcde", ["winter"]), "");
         assert_eq!(but_for_case(" Winter ", ["winter", "summer"]), Some("winter"));
         assert_eq!(but_for_case("A", ["a", "b"]), Some("a"));

@@ -20,6 +20,17 @@ pub enum Tradeoff {
     Threshold,
 }
 
+/// A setting that was tried on a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The setting and its value: `input_noise=0`.
+    pub assignment: String,
+    /// The validation loss without it, and with it.
+    pub losses: [f64; 2],
+    /// Whether it is better.
+    pub kept: bool,
+}
+
 /// A method, for those who do not care which.
 #[derive(Debug)]
 pub struct Entry {
@@ -36,6 +47,10 @@ pub struct Entry {
     /// Given the defaults and the settings as they were chosen: the settings with those that follow from others, where
     /// nobody chose them.
     pub settle: fn(&Value, Value) -> Result<Value>,
+    /// Settings that only trying can tell, by their last names.
+    pub tried: &'static [&'static str],
+    /// Tries those of them that are named, beginning with some settings.
+    pub try_blocking: fn(&Engine, &Dataset, &Value, &[&str]) -> Result<Vec<Trial>>,
     /// Gives the hidden layers a width.
     pub widen: fn(&mut Value, usize),
     /// Settings that have another name now: old and new.

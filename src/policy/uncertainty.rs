@@ -65,11 +65,11 @@ fn of_answers(confusion: &[Vec<f64>]) -> [f64; 2] {
         .collect();
     let slope = |class: usize| -2.0 * sums[class][0] / (sums[class][1].powi(2) * classes as f64);
     let (mut means, mut squares) = ([0.0; 2], [0.0; 2]);
-    for truth in 0..classes {
+    for (truth, of_truth) in sums.iter().enumerate() {
         for answer in 0..classes {
             let mut f1 = slope(truth) + slope(answer);
             if truth == answer {
-                f1 += 2.0 / (sums[truth][1] * classes as f64);
+                f1 += 2.0 / (of_truth[1] * classes as f64);
             }
             let right = f64::from(u8::from(truth == answer));
             for (measure, change) in [right, f1].into_iter().enumerate() {

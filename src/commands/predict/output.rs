@@ -52,9 +52,13 @@ impl<'o, W: Write> Output<'o, W> {
                 "--keep {name}: the answers have a column `{name}` of their own; rename it in the table"
             )));
         }
+        // The system would say so only when all is done.
+        if path.is_dir() {
+            return Err(Error::file(path, "this is a folder: name a file for the answers").into());
+        }
         let place = if path == Path::new("-") {
             Place::Standard(standard)
-        } else if path.exists() && !path.is_file() && !path.is_dir() {
+        } else if path.exists() && !path.is_file() {
             let file = File::options().write(true).open(path);
             Place::Stream(file.map_err(|error| Error::io(path, error))?)
         } else {

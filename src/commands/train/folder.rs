@@ -139,6 +139,7 @@ fn fresh(args: &Args, source: &Source, prepared: &Prepared, engine: &Engine) -> 
         points: Vec::new(),
         nothing: None,
         everything: None,
+        tried: Default::default(),
     }
 }
 

@@ -127,11 +127,19 @@ pub struct Pace {
 impl Pace {
     /// Begins a training.
     pub fn begin(&mut self, trainer: &mut dyn Training) {
-        self.at = trainer.epochs_behind();
+        self.at = self.place(trainer);
         self.last = Instant::now();
         if self.steps != trainer.epoch_steps() {
             trainer.set_epoch_steps(self.steps);
         }
+    }
+
+    /// Which epoch of the schedule is next. Early stopping skips some of them, and a method that knows its length only on
+    /// the way may count more than there are: the end is where nothing is left.
+    fn place(&self, trainer: &dyn Training) -> usize {
+        let left = trainer.epochs_at_most().saturating_sub(trainer.epochs_behind());
+        let all = self.epochs.len();
+        trainer.history().len().max(all.saturating_sub(left)).min(all)
     }
 
     /// Decides after an epoch how long those that are left may be.
@@ -142,9 +150,13 @@ impl Pace {
             let ratio = now.duration_since(self.last).as_secs_f64() / expected.max(1e-9);
             self.slower = (0.5 * (self.slower + ratio)).clamp(0.5, 20.0);
         }
-        (self.at, self.last) = (trainer.epochs_behind(), now);
+        (self.at, self.last) = (self.place(trainer), now);
+        let rest = &self.epochs[self.at..];
+        if rest.is_empty() {
+            return;
+        }
         let left = self.ends.saturating_duration_since(now).as_secs_f64() / self.slower;
-        let steps = fitting(left, self.epochs.get(self.at..).unwrap_or(&[])).clamp(1, self.most);
+        let steps = fitting(left, rest).clamp(1, self.most);
         if steps != trainer.epoch_steps() {
             trainer.set_epoch_steps(steps);
         }
@@ -308,7 +320,7 @@ mod tests {
         let measured = rate([2.0 + 4.0 * 0.5, 2.0 + 12.0 * 0.5]);
         assert!((measured.step - 0.5).abs() < 1e-12 && (measured.validation - 2.0).abs() < 1e-12);
         // What was disturbed is no negative step.
-        assert_eq!(rate([5.0, 4.8]), Rate { step: 0.4, validation: 0.0 });
+        assert_eq!(rate([5.0, 4.5]), Rate { step: 0.375, validation: 0.0 });
         assert_eq!(rate([f64::INFINITY, 6.0]).step, 0.5);
     }
 

@@ -465,7 +465,7 @@ mod tests {
         };
         assert_eq!(Embed::from_words(&p.words()), p);
         assert_eq!(Embed::KERNEL.name, "embed");
-        assert!(Embed::KERNEL.is(GENERAL[9]) && !Embed::KERNEL.is(GENERAL[0]));
+        assert!(Embed::KERNEL.is(GENERAL[10]) && !Embed::KERNEL.is(GENERAL[0]));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub static ENTRY: Entry = Entry {
     tradeoff: Tradeoff::Threshold,
     defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),
     settle: |_, chosen| Ok(chosen),
+    tried: &[],
+    try_blocking: |_, _, _, _| Ok(Vec::new()),
     widen: |settings, width| settings["hidden"] = serde_json::json!([width, width]),
     renamed: &[],
     check: |data, settings| read(settings)?.check(data.problem()),

@@ -22,6 +22,8 @@ pub static ENTRY: Entry = Entry {
         let config = if is_default { config.with(|c| c.schedule.ema = base).settled() } else { config };
         storable("the configuration", &config)
     },
+    tried: super::trial::TRIED,
+    try_blocking: |engine, data, settings, names| Ok(read(settings)?.tried_blocking(engine, data, names)?.1),
     widen: |settings, width| {
         settings["networks"]["policy"] = serde_json::json!([2 * width, width]);
         settings["networks"]["predictor"] = serde_json::json!([width, width]);

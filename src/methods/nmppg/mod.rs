@@ -23,6 +23,7 @@ mod schedule;
 mod stage;
 mod steps;
 mod traces;
+mod trial;
 
 pub use crate::policy::history::Evaluation;
 pub use crate::train::{Buffers, Checkpoint, Memory, NetworkView, Progress, Recorded, Shape};

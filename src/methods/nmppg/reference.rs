@@ -3,6 +3,7 @@
 //! table likes.
 
 use super::Stepper;
+use super::alpha::Alpha;
 use super::config::Config;
 use crate::data::{Dataset, Part, Split};
 use crate::engine::Engine;
@@ -54,8 +55,10 @@ pub(crate) fn seeing_blocking(
 ) -> Result<Reference> {
     let data = always_seen(data, columns)?;
     let epochs = config.schedule.warm_up_epochs + config.schedule.stage_epochs;
-    // The warm-up's falling rate, stretched over all epochs.
-    let config = config.clone().with(|c| (c.horizon, c.schedule.warm_up_epochs) = (None, epochs));
+    // The warm-up's falling rate, stretched over all epochs. Nothing is asked, so no trade-off counts.
+    let config = config.clone().with(|c| {
+        (c.alpha, c.horizon, c.schedule.warm_up_epochs) = (Alpha::One(0.0), None, epochs);
+    });
     let mut stepper = Stepper::new(engine, &data, config.clone())?;
     let pass = stepper.steps_per_epoch();
     let mut best: Option<Reference> = None;
@@ -97,37 +100,4 @@ fn always_seen(data: &Dataset, columns: &[usize]) -> Result<Dataset> {
         Split { x, y }
     });
     Dataset::new(small, train, validation, test)
-}
-
-/// A wider predictor has to lower the validation loss by this share: it makes every training step dearer.
-const WORTH_ITS_TIME: f64 = 0.02;
-
-impl Config {
-    /// The settings with what only a trial can tell: whether the predictor of this table does better without input noise,
-    /// and whether it does better twice as wide. Judged by the validation loss of a predictor that sees everything.
-    ///
-    /// # Errors
-    /// As [`reference_blocking`].
-    pub fn fitted_blocking(self, engine: &Engine, data: &Dataset) -> Result<Self> {
-        let columns: Vec<usize> = (0..data.problem().columns()).collect();
-        let loss = |config: &Config| {
-            seeing_blocking(engine, data, config, &columns).map(|reference| reference.validation.loss)
-        };
-        let mut config = self;
-        let mut least = loss(&config)?;
-        let pass = data.sizes()[0] / config.batch.clamp(1, data.sizes()[0].max(1));
-        if config.input_noise_for(pass.max(1)) > 0.0 {
-            let plain = config.clone().with(|c| c.predictor.input_noise = 0.0);
-            let without = loss(&plain)?;
-            if without < least {
-                (config, least) = (plain, without);
-            }
-        }
-        let wide =
-            config.clone().with(|c| c.networks.predictor = c.networks.predictor.map(|width| 2 * width));
-        if loss(&wide)? < (1.0 - WORTH_ITS_TIME) * least {
-            config = wide;
-        }
-        Ok(config)
-    }
 }
