@@ -228,9 +228,10 @@ fn a_run_keeps_to_its_time() {
         println!("{method}: {took:.2} s of 6\n{}", done.err);
         assert_eq!(done.code, Some(0), "{method}: {}", done.err);
     }
-    // Enough time: the run is that without a limit.
+    // Enough time: the run is that without a limit, if nothing is tried on the table first.
     for (out, more) in [("free", &[][..]), ("enough", &["--minutes", "20"])] {
-        let done = succeeded(&dir, &[&["--alpha", "0.05", "--out", out], more].concat());
+        let same = ["--alpha", "0.05", "--set", "input_noise=0.3", "--out", out];
+        let done = succeeded(&dir, &[&same, more].concat());
         assert_eq!(done.err.contains("the whole schedule fits"), !more.is_empty(), "{}", done.err);
     }
     let [free, enough] =
@@ -241,6 +242,25 @@ fn a_run_keeps_to_its_time() {
         &["--alpha", "0.05", "--minutes", "1e-6", "--out", "none"],
         &["--minutes 0.000001 is too short", "need about"],
     );
+}
+
+/// Input noise helps some tables and harms others: that is tried, unless somebody has decided it.
+#[test]
+fn what_only_trying_can_tell_is_tried() {
+    let dir = tiny("tried", [1.0, 1.0, 1.0], "accuracy");
+    let done = succeeded(&dir, &["--alpha", "0.05", "--out", "run"]);
+    // The width was said.
+    assert!(done.err.contains("trying input_noise on a predictor that sees everything"), "{}", done.err);
+    assert!(done.err.contains("  input_noise=0: validation loss "), "{}", done.err);
+    let taken = done.err.contains(" without: taken");
+    let better: &[String] = if taken { &["input_noise=0".into()] } else { &[] };
+    let record = Run::load(&dir.0.join("run")).expect("a run");
+    assert_eq!(record.tried["nmppg"], better);
+    let again = succeeded(&dir, &["--alpha", "0.05", "--out", "run", "--resume"]);
+    assert!(!again.err.contains("trying") && again.err.contains("finished before"), "{}", again.err);
+    let said = succeeded(&dir, &["--alpha", "0.05", "--set", "predictor.input_noise=0.1", "--out", "said"]);
+    assert!(!said.err.contains("trying"), "{}", said.err);
+    assert!(Run::load(&dir.0.join("said")).expect("a run").tried["nmppg"].is_empty());
 }
 
 /// Means and deviations over seeds, the best of several models, and a page on which every score has its error.
