@@ -31,6 +31,9 @@ pub struct Trial {
     pub kept: bool,
 }
 
+/// Tries settings by their last names, beginning with some.
+pub type Try = fn(&Engine, &Dataset, settings: &Value, names: &[&str]) -> Result<Vec<Trial>>;
+
 /// A method, for those who do not care which.
 #[derive(Debug)]
 pub struct Entry {
@@ -50,7 +53,7 @@ pub struct Entry {
     /// Settings that only trying can tell, by their last names.
     pub tried: &'static [&'static str],
     /// Tries those of them that are named, beginning with some settings.
-    pub try_blocking: fn(&Engine, &Dataset, &Value, &[&str]) -> Result<Vec<Trial>>,
+    pub try_blocking: Try,
     /// Gives the hidden layers a width.
     pub widen: fn(&mut Value, usize),
     /// Settings that have another name now: old and new.

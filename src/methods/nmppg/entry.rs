@@ -40,17 +40,24 @@ fn read(settings: &Value) -> Result<Config> {
 
 /// A table of fewer training rows gets dropout.
 const FEW_ROWS: usize = 5_000;
+/// From so many training rows on the predictor need not be kept from learning them by heart.
+const MANY_ROWS: usize = 20_000;
+/// Its share of the loss on sub-masks is then less, and what it is for gets the rest.
+const FEWER_SUBMASKS: f64 = 0.2;
 /// The moving average of the weights reaches back over at most this share of a short run's steps.
 const AVERAGED: f64 = 0.1;
 
 impl Config {
-    /// The default settings for a table: small ones get dropout and fewer steps an epoch.
+    /// The default settings for a table: small ones get dropout and fewer steps an epoch, large ones fewer sub-masks.
     pub fn for_table(data: &Dataset, alpha: impl Into<Alpha>) -> Self {
         let rows = data.sizes()[0];
         let mut config = Self::new(alpha);
         config.schedule.epoch_steps = usual::epoch_steps(config.schedule.epoch_steps, config.batch, data);
         if rows < FEW_ROWS {
             config.networks.dropout = 0.3;
+        }
+        if rows >= MANY_ROWS {
+            config.predictor.submasks = FEWER_SUBMASKS;
         }
         config.settled()
     }
@@ -61,5 +68,20 @@ impl Config {
         let steps = s.epoch_steps * (s.warm_up_epochs + s.stage_epochs);
         s.ema = s.ema.max(1.0 / (AVERAGED * steps.max(1) as f64)).min(1.0);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::synthetic;
+
+    #[test]
+    fn defaults_follow_from_the_rows() {
+        for (rows, dropout, submasks) in [(4_000, 0.3, 0.8), (10_000, 0.0, 0.8), (20_000, 0.0, 0.2)] {
+            let data = synthetic::syn1(0, [rows, 100, 100]).expect("valid");
+            let config = Config::for_table(&data, 0.02);
+            assert_eq!((config.networks.dropout, config.predictor.submasks), (dropout, submasks), "{rows}");
+        }
     }
 }
