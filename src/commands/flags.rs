@@ -28,7 +28,7 @@ fn number(said: &str, separated: bool) -> Result<f64, String> {
     let cut = digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
     match plain.parse() {
         Ok(_) if separated && cut => Err(format!(
-            "`{plain}` looks like the end of a number with a decimal comma: write a decimal point, such as 0.{plain}; \
+            "`{plain}` looks like the end of a number with a decimal comma: write a decimal point, such as 0.{digits}; \
              commas separate numbers here"
         )),
         Ok(value) => Ok(value),

@@ -77,7 +77,10 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     };
     let fresh = model.session().with_budget(args.budget)?;
     refuse_same_file(&args.table, &args.out)?;
-    interrupt::answer("interrupted: no answers are written", false);
+    interrupt::answer(
+        "interrupted: what is not yet written is left out; a file is not written at all",
+        false,
+    );
     let (table, mut meter) = Meter::open(&args.table, talk)?;
     let path = table.path().to_path_buf();
     let columns = Columns::find(&table, &model, encoding, &args.keep)?;

@@ -208,13 +208,22 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     aims.iter().filter_map(|aim| aim.warning(&prepared.data)).for_each(|warning| say(talk, warning));
     let (how, what) = ((entry, &engine), (&source, &prepared.data));
     let args = &tried::with_tried(args, talk, how, what, &mut record)?;
+    if interrupt::pressed() {
+        return Err(Failure::Refused("interrupted before the first epoch: nothing is kept".into()));
+    }
     let single = aims.len() * args.seeds.len() == 1;
+    let place = |aim: &Aim, seed| if single { String::new() } else { aim.folder(seed) };
+    if args.force {
+        for (aim, &seed) in aims.iter().flat_map(|aim| args.seeds.iter().map(move |seed| (aim, seed))) {
+            folder::forget_checkpoint(&folder, &place(aim, seed))?;
+        }
+    }
     for (aim, &seed) in aims.iter().flat_map(|aim| args.seeds.iter().map(move |seed| (aim, seed))) {
         if source.is_synthetic() && seed != loaded {
             prepared = source.load(seed, talk)?;
             loaded = seed;
         }
-        let place = if single { String::new() } else { aim.folder(seed) };
+        let place = place(aim, seed);
         let job = Job {
             args,
             talk,

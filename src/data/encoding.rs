@@ -250,7 +250,7 @@ impl Field {
             self.encode_missing(out);
             return Notice::Missing;
         };
-        if missing_above.is_some_and(|most| value > most) {
+        if missing_above.is_some_and(|most| value as f32 > most as f32) {
             self.encode_missing(out);
             return Notice::Missing;
         }
@@ -273,7 +273,10 @@ impl Field {
     pub fn encode(&self, cell: &str, out: &mut Vec<f32>) -> Result<Notice> {
         let word = canonical(cell);
         match &self.code {
-            Code::Number { decimal, .. } => Ok(self.encode_number(number_in(cell, *decimal)?, out)),
+            // Of 32 bits, as the training rows were: else the smallest of them would be below their range.
+            Code::Number { decimal, .. } => {
+                Ok(self.encode_number(f64::from(number_in(cell, *decimal)? as f32), out))
+            }
             Code::Date { order, .. } => Ok(self.encode_number(dates::parse_in(cell, *order)? as f64, out)),
             Code::Levels { levels, .. } => {
                 let Some(level) = position(levels, word) else {
@@ -504,6 +507,19 @@ mod tests {
         );
         assert_eq!(columns(&f, "1.234,5 €").0, [1234.5]);
         assert_eq!(columns(&f, &f.spelled("1.5")).0, [1.5]);
+    }
+
+    #[test]
+    fn the_smallest_number_of_the_training_rows_is_within_their_range() {
+        let ends = [0.1f32, 0.7].map(f64::from);
+        let [low, high] = ends;
+        let knots = Vec::new();
+        let code =
+            Code::Number { low, high, fill: 0.5, seen: ends, missing_above: Some(0.7), decimal: None, knots };
+        let f = field(code, false);
+        assert_eq!(columns(&f, "0.1").1, Notice::Fine);
+        assert_eq!(columns(&f, "0.7").1, Notice::Fine);
+        assert_eq!(columns(&f, "0.0999").1, Notice::OutOfRange(ends));
     }
 
     #[test]

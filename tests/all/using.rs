@@ -257,6 +257,10 @@ fn a_program_asks_several_cases() {
         "{given}{{\"why\":true}}\n{nothing}{{\"answer\":1}}\n{{\"back\":true}}\n{{\"answer\":null}}\n\
          {{\"nxt\":true}}\n{{\"next\":true}}\n{given}{{\"answer\":null}}\n{{\"next\":true}}\n{given}{nothing}"
     );
+    // The table's own words for a missing cell are such words here as well.
+    let missing = format!("{{\"answer\":[\"NA\",\"Winter\"]}}\n{nothing}");
+    let done = querent(&dir.0, &["ask", MODEL, "--json"], &missing);
+    assert!(done.code == Some(0) && !done.out.contains("error"), "{}{}", done.out, done.err);
     let done = querent(&dir.0, &["ask", MODEL, "--json", "--repeat"], &input);
     assert_eq!(done.code, Some(0), "{}{}", done.out, done.err);
     let lines_out = lines(&done);

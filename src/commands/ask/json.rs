@@ -3,7 +3,7 @@
 use super::fields::{fields_of, known, odd, tell};
 use super::{Failure, NextLine, why};
 use querent::Session;
-use querent::data::encoding::{Code, Field, Notice};
+use querent::data::encoding::{Code, Encoding, Field, Notice};
 use querent::data::nearest::{but_for_case, did_you_mean};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -64,7 +64,11 @@ fn said(line: &str) -> Result<Said, String> {
 }
 
 /// An answer as cells: none if it cannot be had; empty for a missing one.
-fn cells(answer: Value, fields: &[Field]) -> Result<Option<Vec<String>>, String> {
+fn cells(
+    answer: Value,
+    fields: &[Field],
+    encoding: Option<&Encoding>,
+) -> Result<Option<Vec<String>>, String> {
     let cell = |(value, field): (Value, &Field)| match value {
         Value::Number(number) => Ok(field.spelled(&number.to_string())),
         Value::String(word) => Ok(word),
@@ -81,7 +85,8 @@ fn cells(answer: Value, fields: &[Field]) -> Result<Option<Vec<String>>, String>
         return Err(format!("{} value(s) for {} field(s)", values.len(), fields.len()));
     }
     let mut cells = values.into_iter().zip(fields).map(cell).collect::<Result<Vec<String>, String>>()?;
-    for (field, cell) in fields.iter().zip(&mut cells).filter(|(_, cell)| !cell.is_empty()) {
+    let is_missing = |cell: &String| cell.is_empty() || encoding.is_some_and(|e| e.is_missing(cell));
+    for (field, cell) in fields.iter().zip(&mut cells).filter(|(_, cell)| !is_missing(cell)) {
         let words = || field.words().iter().map(String::as_str);
         if let (false, Some(word)) = (words().any(|word| word == cell), but_for_case(cell, words())) {
             *cell = word.to_string();
@@ -203,7 +208,7 @@ impl<W: Write> Line<'_, W> {
                 }
                 _ => continue,
             };
-            let given = cells(answer, fields).and_then(|cells| {
+            let given = cells(answer, fields, session.model().encoding()).and_then(|cells| {
                 let cells = cells.unwrap_or_else(|| vec![String::new(); fields.len()]);
                 let told: Vec<&str> = cells.iter().map(String::as_str).collect();
                 let notices = session.tell_given(&told).map_err(|error| error.to_string())?;
@@ -237,7 +242,7 @@ impl<W: Write> Line<'_, W> {
     /// Gives an answer to the session. Whether it was taken.
     fn take(&mut self, session: &mut Session<'_>, feature: usize, answer: Value) -> Result<bool, Failure> {
         let fields = fields_of(session.model(), feature);
-        let told = match cells(answer, &fields) {
+        let told = match cells(answer, &fields, session.model().encoding()) {
             Ok(None) => session.unavailable(feature).map_err(|error| error.to_string()),
             Ok(Some(cells)) => {
                 let told: Vec<&str> = cells.iter().map(String::as_str).collect();

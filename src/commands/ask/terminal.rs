@@ -182,6 +182,13 @@ impl<W: Write> Terminal<'_, W> {
                     writeln!(self.out, "  {what} If not, say it again")?;
                     continue;
                 }
+                // A word that the table has for a missing cell.
+                Meant::Nothing(_)
+                    if !line.trim().is_empty()
+                        && session.model().encoding().is_some_and(|e| e.is_missing(&line)) =>
+                {
+                    return Ok(Cell::Is(String::new()));
+                }
                 Meant::Nothing(what) => what,
             };
             let answer = if complaint.ends_with('?') { " Answer" } else { "; answer" };

@@ -67,6 +67,19 @@ fn clear(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Removes the checkpoint of a model that is begun anew, whichever run it is of: going on with it later would go on with
+/// the table of before.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn forget_checkpoint(folder: &Path, place: &str) -> Result<(), Failure> {
+    let file = folder.join(place).join(CHECKPOINT);
+    match std::fs::remove_file(&file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&file, error).into()),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses to take a finished model for one that was trained with other settings.
 ///
 /// # Errors

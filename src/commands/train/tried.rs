@@ -23,8 +23,8 @@ pub fn with_tried(
     record: &mut Run,
 ) -> Result<Args, Failure> {
     let is_new = !record.points.iter().any(|point| point.method == entry.name);
-    // A run that has to keep to a time has none for this.
-    let may = args.minutes.is_none() && matches!(source, Source::File(_));
+    // A run that has to keep to a time has none for this, unless it goes on with one that had.
+    let may = (args.minutes.is_none() || args.resume) && matches!(source, Source::File(_));
     if may && is_new && !record.tried.contains_key(entry.name) {
         let names = open(args, entry);
         if !names.is_empty() {

@@ -65,6 +65,13 @@ impl Schema {
         if let Some(edges) = edges {
             let ranges = Ranges { edges: edges.clone(), decimal: *decimal };
             ranges.check().or_else(|error| fail(format!("[target] {}", error.message())))?;
+            if edges.len() >= MOST_CLASSES {
+                let most = MOST_CLASSES - 1;
+                return fail(format!(
+                    "[target] there are {} edges, but there can be {most} at most",
+                    edges.len()
+                ));
+            }
         }
         if let Some(bins) = bins.filter(|bins| !(2..=MOST_CLASSES).contains(bins)) {
             return fail(format!("[target] bins is {bins}, but it must be between 2 and {MOST_CLASSES}"));
@@ -75,7 +82,7 @@ impl Schema {
         }
         if classes.len() < 2 && !is_number {
             return fail(format!(
-                "[target] there is {} class; at least two are needed to have anything to predict (of a number, bins or \
+                "[target] there are {} classes; at least two are needed to have anything to predict (of a number, bins or \
                  edges)",
                 classes.len()
             ));
@@ -207,11 +214,13 @@ mod tests {
                 Schema::parse(&format!("{head}{}", feature("cost = 1"))).expect_err("refused").message();
             assert!(error.contains(what), "`{what}` is not in: {error}");
         };
-        number("", "there is 0 class");
+        number("", "there are 0 classes");
         number("bins = 1\n", "bins is 1, but it must be between 2 and 256");
         number("edges = []\n", "there are no edges");
         number("edges = [3, 2]\n", "the edges 3 and 2 are not in order");
         number("edges = [1, nan]\n", "an edge is NaN");
+        let many: Vec<String> = (0..300).map(|edge| edge.to_string()).collect();
+        number(&format!("edges = [{}]\n", many.join(", ")), "there are 300 edges, but there can be 255");
         number("bins = 3\nweights = [1, 2]\n", "2 weights for 3 classes");
         number("edges = [1, 2]\ndecimal = \";\"\n", "line 6");
         says(&feature("cost = 1\ndates = \"dmy\""), "its kind is not date");

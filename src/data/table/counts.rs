@@ -68,15 +68,17 @@ impl Counts {
             self.missing += 1;
             return;
         }
+        // What is a thousand with its separator must not lose its zeros.
+        let written_as = cell.trim();
         // Not `number`, which puts into words what is wrong: most cells of a table may be words.
-        let plain = word.parse::<f64>().ok().filter(|value| (*value as f32).is_finite());
+        let plain = written_as.parse::<f64>().ok().filter(|value| (*value as f32).is_finite());
         let (point, comma) = match plain {
             // Only a point with three digits behind it may separate thousands.
-            Some(_) if word.rsplit_once('.').is_some_and(|(_, digits)| digits.len() == 3) => {
-                (plain, written(word, Decimal::Comma))
+            Some(_) if written_as.rsplit_once('.').is_some_and(|(_, digits)| digits.len() == 3) => {
+                (plain, written(written_as, Decimal::Comma))
             }
-            Some(_) => (plain, plain.filter(|_| !word.contains('.'))),
-            None => (written(word, Decimal::Point), written(word, Decimal::Comma)),
+            Some(_) => (plain, plain.filter(|_| !written_as.contains('.'))),
+            None => (written(written_as, Decimal::Point), written(written_as, Decimal::Comma)),
         };
         self.plain.add(plain, row, word);
         self.point.add(point, row, word);

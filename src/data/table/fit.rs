@@ -33,8 +33,8 @@ const NONE: u32 = u32::MAX;
 const FEW_ROWS: usize = 1_000;
 /// Training rows of a piece at least.
 const ROWS_OF_A_PIECE: usize = 100;
-/// Pieces at most.
-const MOST_PIECES: usize = 24;
+/// Pieces at most, where nobody says how many.
+const PIECES_BY_ROWS: usize = 24;
 
 /// Words of a categorical column at most: each becomes a column.
 const MOST_WORDS: usize = 1000;
@@ -224,7 +224,7 @@ impl Fit<'_> {
         let pieces = self.how.pieces.unwrap_or(if sorted.len() < FEW_ROWS {
             0
         } else {
-            (sorted.len() / ROWS_OF_A_PIECE).min(MOST_PIECES)
+            (sorted.len() / ROWS_OF_A_PIECE).min(PIECES_BY_ROWS)
         });
         let mut knots: Vec<f64> =
             (0..=pieces).map(|at| quantile(sorted, at as f64 / pieces.max(1) as f64)).collect();

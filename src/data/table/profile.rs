@@ -5,7 +5,6 @@ use super::cut::{Cut, NumberTarget, number_target};
 use super::guess::{Guess, folds, guess};
 use super::reader::{Cells, TableReader};
 use super::schema::{MOST_CLASSES, missing_words};
-use crate::data::encoding::canonical;
 use crate::error::{Error, Result};
 
 /// Rows that are kept to look for ids and leaks, at most.
@@ -118,7 +117,7 @@ fn read(table: &mut TableReader, missing: &[String]) -> Result<Read> {
         }
         let short = || {
             let cut = |cell: &str| cell.chars().take(SAMPLE_BYTES).collect::<String>().into_boxed_str();
-            cells.cells.iter().map(|cell| cut(canonical(cell))).collect::<Vec<_>>()
+            cells.cells.iter().map(|cell| cut(cell.trim())).collect::<Vec<_>>()
         };
         random ^= random << 13;
         random ^= random >> 7;

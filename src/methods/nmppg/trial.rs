@@ -54,15 +54,16 @@ impl Config {
         }
         let (mut config, mut least, mut trials) = (self.clone(), loss(&self)?, Vec::new());
         for (name, gain) in candidates {
-            let (changed, value) = if name == "input_noise" {
-                (plain.clone(), "0".to_string())
+            let (changed, assignment) = if name == "input_noise" {
+                (plain.clone(), "input_noise=0".to_string())
             } else {
                 let [a, b] = config.networks.predictor.map(|width| 2 * width);
-                (config.clone().with(|c| c.networks.predictor = [a, b]), format!("[{a},{b}]"))
+                let wide = config.clone().with(|c| c.networks.predictor = [a, b]);
+                (wide, format!("networks.predictor=[{a},{b}]"))
             };
             let with = loss(&changed)?;
             let kept = with < (1.0 - gain) * least;
-            trials.push(Trial { assignment: format!("{name}={value}"), losses: [least, with], kept });
+            trials.push(Trial { assignment, losses: [least, with], kept });
             if kept {
                 (config, least) = (changed, with);
             }
