@@ -49,6 +49,9 @@ pub fn understand(field: &Field, line: &str) -> Meant {
     if words().any(|word| word == canonical(said)) {
         return Meant::Cell(said.to_string());
     }
+    if let Some(word) = but_for_case(canonical(said), words()) {
+        return Meant::Cell(word.to_string());
+    }
     let lower = said.to_lowercase();
     let plain = lower.strip_prefix(':').unwrap_or(&lower);
     if let Some((_, wish)) = WISHES.iter().find(|(word, _)| *word == plain) {
@@ -56,9 +59,6 @@ pub fn understand(field: &Field, line: &str) -> Meant {
     }
     if said.is_empty() {
         return Meant::Nothing("an answer is needed".into());
-    }
-    if let Some(word) = but_for_case(canonical(said), words()) {
-        return Meant::Cell(word.to_string());
     }
     match field.encode(said, &mut Vec::new()) {
         Ok(Notice::Unseen) => match did_you_mean(said, words()) {
@@ -90,6 +90,7 @@ mod tests {
         assert_eq!(understand(&place, " back "), cell("back"), "its own word");
         assert_eq!(understand(&place, ":back"), Meant::Wish(Wish::Back));
         assert_eq!(understand(&place, "CHEST"), cell("Chest"));
+        assert_eq!(understand(&place, "BACK"), cell("back"), "its own word, whatever the case");
         assert_eq!(understand(&place, "2.0"), cell("2.0"));
         assert_eq!(understand(&place, "N/A"), Meant::Wish(Wish::Unavailable));
         assert_eq!(understand(&place, "Why"), Meant::Wish(Wish::Why));
