@@ -166,6 +166,7 @@ fn numbers_are_refused_as_they_were_written() {
     for (flag, value, says) in [
         ("--epochs", "-1", "it must be a whole number, zero or more"),
         ("--epochs", "0", "stage_epochs is 0"),
+        ("--epoch-steps", "0", "epoch_steps is 0"),
         ("--epoch-steps", "1,5", "it must be a whole number"),
     ] {
         let done = querent(&dir.0, &["train", "problem.toml", flag, value, "--out", "x"], "");

@@ -79,6 +79,7 @@ impl Settings for Config {
         range::check(&[
             ("batch", self.batch as f64, Rule::Count),
             ("patience", self.patience as f64, Rule::Count),
+            ("epoch_steps", self.epoch_steps as f64, Rule::Count),
             // Choices are made by what the epoch before has seen on the validation rows.
             ("warm_up_epochs", self.warm_up_epochs as f64, Rule::Count),
             ("stage_epochs", self.stage_epochs as f64, Rule::Count),

@@ -103,6 +103,7 @@ impl Settings for Config {
         range::check(&[
             ("batch", self.batch as f64, Rule::Count),
             ("patience", self.patience as f64, Rule::Count),
+            ("epoch_steps", self.epoch_steps as f64, Rule::Count),
             ("stage_epochs", self.stage_epochs as f64, Rule::Count),
             ("temperatures", self.temperatures as f64, Rule::Count),
             ("rate", self.rate, Rule::Positive),

@@ -379,6 +379,7 @@ impl Config {
             ("dropout", networks.dropout, Rule::BelowOne),
             ("stage_epochs", schedule.stage_epochs as f64, Rule::Count),
             ("patience", schedule.patience as f64, Rule::Count),
+            ("epoch_steps", schedule.epoch_steps as f64, Rule::Count),
             ("policy_rate", schedule.policy_rate, Rule::Positive),
             ("predictor_rate", schedule.predictor_rate, Rule::Positive),
             ("alpha_start", schedule.alpha_start, Rule::NotNegative),
