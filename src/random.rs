@@ -23,6 +23,8 @@ pub mod stream {
     pub const INPUT_NOISE: u32 = 9;
     /// Conditions of the instances.
     pub const CONDITION: u32 = 10;
+    /// What can be had of an instance.
+    pub const AVAILABLE: u32 = 11;
 }
 
 /// Each round's rotations, over and over.

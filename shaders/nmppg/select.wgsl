@@ -8,6 +8,8 @@
 //   m̃' = m̃ + (1 − m̃) r̃           s' = s g        price = c_j, or Σ r̃ c when the rollout is soft
 //   predictor's weights: (1 − submasks) (1 − focus + focus (k + 1) s q), with q = 1 at the end
 // Not `relaxed` (no step of the gradient goes through m̃ and r̃, and the stop is exact): m̃ and r̃ are not made.
+// What was acquired or cannot be had is blocked (`acquired_at`, which available.wgsl begins). Where nothing is open, p is the
+// stop's alone, so q₀ = 1 and g = 0; the step acquires nobody's feature, d, which adds nothing to any sum.
 // Blocked logits are written back as BLOCKED, so that the backward pass sees what was blocked.
 
 // How much the predictor cares for a row where so much mass stops.
@@ -47,11 +49,9 @@ fn main(
         var blocked = false;
         if (!is_stop) {
             if (first) {
-                acquired_at[seen_at + i] = NEVER;
                 masks[soft_at(tape_row, p.mask_pitch) + i] = 0.0;
-            } else {
-                blocked = acquired_at[seen_at + i] != NEVER;
             }
+            blocked = acquired_at[seen_at + i] != NEVER;
         }
         if (blocked) {
             logits[z_at + i] = BLOCKED;
@@ -69,7 +69,7 @@ fn main(
     }
     top_z = best_all(lane, top_z);
     top_u = best_all(lane, top_u);
-    let chosen = top_u.index;
+    let chosen = min(top_u.index, features); // nobody's, where nothing is open
 
     // The softmaxes' sums.
     var mass_features = 0.0; // of p
@@ -143,12 +143,17 @@ fn main(
         scalars[at + ENTROPY] = entropy;
         scalars[at + TOP] = top_z.value;
         scalars[at + LOG_MASS] = log_mass_p;
-        scalars[at + PRICE] = select(costs[chosen], price, p.soft != 0u);
+        if (p.soft == 0u && chosen < features) {
+            price = costs[chosen];
+        }
+        scalars[at + PRICE] = price;
         let survival_next = flush(survival * go);
         scalars[next_row * SCALARS + SURVIVAL] = survival_next;
         scalars[at + WEIGHT] = weight_of(survival * halt);
         scalars[next_row * SCALARS + WEIGHT] = weight_of(survival_next);
         path[tape_row] = chosen;
-        acquired_at[seen_at + chosen] = p.step;
+        if (chosen < features) {
+            acquired_at[seen_at + chosen] = p.step;
+        }
     }
 }

@@ -100,7 +100,9 @@ fn main(
         pull = sum_all(lane, pull);
     }
     let stopping = exp_down(logits[z_at + p.features] / tau_hard - top - log_mass);
-    let push = settings[GUARD] * factor * survival * (stopping - 0.5);
+    // Where nothing can be had, there is no decision to guard.
+    let guard = select(0.0, settings[GUARD] * factor, chosen < p.features);
+    let push = guard * survival * (stopping - 0.5);
     // The stop's gradient comes through u, which is divided by τs, or through p, which is not.
     let turn = select((halt - hazard) * go / ((1.0 - hazard) * tau_soft), stopping * go, exact) * dq;
     let going = max(select(1.0 - stopping, go / (1.0 - hazard), exact), 1e-6);

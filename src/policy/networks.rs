@@ -24,6 +24,8 @@ pub struct Networks {
     predictor: Perceptron,
     stop: Stop,
     tradeoff: Option<Told>,
+    /// The chooser reads what cannot be had.
+    availability: bool,
     columns: usize,
     features: usize,
     classes: usize,
@@ -41,7 +43,7 @@ impl Networks {
     pub fn new(problem: &Problem, chooser: Perceptron, predictor: Perceptron, stop: Stop) -> Self {
         let (columns, features) = (problem.columns(), problem.features().len());
         let classes = problem.classes().len();
-        Self { chooser, predictor, stop, tradeoff: None, columns, features, classes }
+        Self { chooser, predictor, stop, tradeoff: None, availability: false, columns, features, classes }
     }
 
     /// The same with a chooser that was trained for many trade-offs and reads which one counts, behind the columns of the
@@ -49,6 +51,19 @@ impl Networks {
     pub fn with_tradeoffs(mut self, of: Tradeoffs) -> Self {
         self.tradeoff = Some(Told { of, alpha: of.trained.middle() });
         self
+    }
+
+    /// The same with a chooser that also reads what cannot be had, a column for each feature behind those of the
+    /// trade-off.
+    pub fn with_availability(mut self) -> Self {
+        self.availability = true;
+        self
+    }
+
+    /// Where the columns begin that tell the chooser what cannot be had, if it is told; and where its masks do.
+    fn told(&self) -> (Option<usize>, usize) {
+        let told = self.columns + if self.tradeoff.is_some() { COLUMNS } else { 0 };
+        if self.availability { (Some(told), told + self.features) } else { (None, told) }
     }
 }
 
@@ -60,6 +75,7 @@ impl Policy for Networks {
             tradeoff: self.tradeoff,
             chooser: Activations::new(&self.chooser),
             predictor: Activations::new(&self.predictor),
+            unavailable: vec![false; self.features],
             belief: vec![0.0; self.classes],
         };
         case.reset();
@@ -105,6 +121,8 @@ struct Instance<'p> {
     tradeoff: Option<Told>,
     chooser: Activations<'p>,
     predictor: Activations<'p>,
+    /// What the chooser was told.
+    unavailable: Vec<bool>,
     belief: Vec<f32>,
 }
 
@@ -113,12 +131,28 @@ impl Instance<'_> {
     fn believe(&mut self) {
         belief::believe(&self.predictor.output()[..self.of.classes], &mut self.belief);
     }
+
+    /// Tells the chooser whether a feature can be had, if that is news and it reads such.
+    fn tell(&mut self, feature: usize, unavailable: bool) {
+        let (Some(first), _) = self.of.told() else { return };
+        if self.unavailable[feature] != unavailable {
+            let change = if unavailable { 1.0 } else { -1.0 };
+            self.chooser.observe(&[(first + feature) as u32], &[change], None);
+            // Nobody's values are to blame if it overflows: the feature is just not asked for, then.
+            if !self.chooser.is_finite() {
+                self.chooser.undo();
+                return;
+            }
+            self.unavailable[feature] = unavailable;
+        }
+    }
 }
 
 impl<'p> Case for Instance<'p> {
     fn reset(&mut self) {
         self.chooser.reset();
         self.predictor.reset();
+        self.unavailable.fill(false);
         if let Some(Told { of, alpha }) = self.tradeoff {
             let columns: [u32; COLUMNS] = std::array::from_fn(|i| (self.of.columns + i) as u32);
             self.chooser.observe(&columns, &of.scale.columns(alpha), None);
@@ -133,17 +167,24 @@ impl<'p> Case for Instance<'p> {
     }
 
     fn observe(&mut self, feature: Option<usize>, columns: &[u32], inputs: &[f32]) -> bool {
-        let mask = feature.map(|feature| self.of.columns + feature);
-        let told = if self.tradeoff.is_some() { COLUMNS } else { 0 };
-        self.chooser.observe(columns, inputs, mask.map(|mask| mask + told));
-        self.predictor.observe(columns, inputs, mask);
+        let (_, masks) = self.of.told();
+        self.chooser.observe(columns, inputs, feature.map(|feature| masks + feature));
+        self.predictor.observe(columns, inputs, feature.map(|feature| self.of.columns + feature));
         let fits = self.is_finite();
         if !fits {
             self.chooser.undo();
             self.predictor.undo();
         }
         self.believe();
+        // What turns up after all was not out of reach.
+        if let Some(feature) = feature.filter(|_| fits) {
+            self.tell(feature, false);
+        }
         fits
+    }
+
+    fn unavailable(&mut self, feature: usize) {
+        self.tell(feature, true);
     }
 
     /// The highest logit, the lowest index where there are several.

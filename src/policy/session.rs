@@ -209,6 +209,7 @@ impl<'m> Session<'m> {
             ));
         }
         self.case.set_tradeoff(alpha)?;
+        self.tell_budget();
         self.beliefs.clear();
         self.believe();
         Ok(self)
@@ -245,6 +246,7 @@ impl<'m> Session<'m> {
             return Err(Error::Config(format!("the budget is {budget}, but it must be zero or more")));
         }
         self.budget = budget;
+        self.tell_budget();
         Ok(self)
     }
 
@@ -258,6 +260,7 @@ impl<'m> Session<'m> {
         self.beliefs.clear();
         self.records.clear();
         self.case.reset();
+        self.tell_budget();
         self.believe();
     }
 
@@ -290,6 +293,19 @@ impl<'m> Session<'m> {
     /// What the stop rule looks at before the next acquisition; `None` where there is none.
     pub(crate) fn stop_score(&self) -> Option<f32> {
         self.candidate().map(|feature| self.case.stop_score(feature))
+    }
+
+    /// What no longer fits into the budget cannot be had: the policy is told, as long as there is something left to choose.
+    fn tell_budget(&mut self) {
+        let features = self.model.problem().features();
+        if self.budget.is_infinite() || !(0..features.len()).any(|feature| self.is_open(feature)) {
+            return;
+        }
+        for (index, feature) in features.iter().enumerate() {
+            if self.status[index] == Status::Open && !self.fits(feature) {
+                self.case.unavailable(index);
+            }
+        }
     }
 
     /// Whether a feature's cost fits into what is left of the budget.
@@ -388,6 +404,7 @@ impl<'m> Session<'m> {
     pub fn unavailable(&mut self, feature: usize) -> Result<()> {
         if self.check(feature)? == Status::Open {
             self.status[feature] = Status::Unavailable;
+            self.case.unavailable(feature);
             self.record(feature, Answer::Unavailable, 0.0);
         }
         Ok(())
@@ -522,6 +539,7 @@ impl<'m> Session<'m> {
             cost = self.model.problem().features()[feature].cost;
             self.spent += cost;
             self.acquired += 1;
+            self.tell_budget();
         }
         self.values.extend_from_slice(values);
         self.believe();

@@ -41,6 +41,8 @@ pub struct Sizes {
     pub horizon: usize,
     /// Columns behind the table's that tell the networks an instance's condition; 0: there is none.
     pub conditions: usize,
+    /// Behind these, a column for each feature that tells the networks whether it cannot be had.
+    pub availability: bool,
     /// Passes over the validation rows, each under a condition of its own.
     pub passes: usize,
     /// Instances of a training step.
@@ -70,9 +72,14 @@ impl Sizes {
         (0..batch).step_by(rows).map(move |first| (first, rows.min(batch - first)))
     }
 
-    /// Columns of a row: the table's, then what tells its condition.
+    /// Columns of a row: the table's, then what tells its condition and what cannot be had.
     pub fn row_columns(&self) -> usize {
-        self.columns + self.conditions
+        self.columns + self.told()
+    }
+
+    /// Columns that networks may be told besides the table's: all are known from the start.
+    fn told(&self) -> usize {
+        self.conditions + if self.availability { self.features } else { 0 }
     }
 
     /// Chunks of a split.
@@ -162,7 +169,7 @@ pub struct Batches {
     pub status: BufferId,
     /// Which columns a feature reveals.
     pub groups: BufferId,
-    /// The same with the columns of the condition, which are known from the start.
+    /// The same with the columns of what networks are told besides, which are known from the start.
     pub conditioned_groups: BufferId,
     /// The features' costs, then the classes' weights.
     pub costs: BufferId,
@@ -193,7 +200,7 @@ impl Batches {
         let powers = shared("powers", Elem::F32, 2 * demand.groups);
         let status = shared("status", Elem::U32, 4);
         let groups = shared("groups", Elem::U32, s.features + 1 + 2 * s.columns);
-        let conditioned_groups = match s.conditions {
+        let conditioned_groups = match s.told() {
             0 => groups,
             _ => shared("groups.conditioned", Elem::U32, s.features + 1 + 2 * s.row_columns()),
         };
@@ -252,8 +259,8 @@ impl Batches {
             .chain(problem.class_weights().iter().copied())
             .collect();
         program.write_words(self.groups, 0, &groups::words(s.features, problem.group_of_column()));
-        if s.conditions > 0 {
-            let known = std::iter::repeat_n(word(s.features), s.conditions);
+        if s.told() > 0 {
+            let known = std::iter::repeat_n(word(s.features), s.told());
             let all: Vec<u32> = problem.group_of_column().iter().copied().chain(known).collect();
             program.write_words(self.conditioned_groups, 0, &groups::words(s.features, &all));
         }
@@ -284,7 +291,7 @@ impl Batches {
         Inputs { groups: self.groups, columns, row_columns: self.sizes.row_columns(), features }
     }
 
-    /// The same for a network that also reads the condition.
+    /// The same for a network that also reads the condition, and what cannot be had.
     pub fn conditioned_inputs(&self) -> Inputs {
         let columns = self.sizes.row_columns();
         Inputs { groups: self.conditioned_groups, columns, ..self.inputs() }
@@ -537,6 +544,25 @@ impl Batches {
                 word: word(at),
             },
             &[self.clock, self.settings, self.x, factors],
+        );
+    }
+
+    /// Opens the features of each instance of a micro-batch: all of them, or, of a share of the instances, a random part.
+    /// What cannot be had is marked in `acquired_at`, and in the row where the networks are told. (Evaluations have
+    /// everything, and nobody else writes there: their rows say so from the beginning.)
+    pub fn open(&self, b: &mut PlanBuilder, micro: Micro, share: f64, acquired_at: BufferId) {
+        let s = &self.sizes;
+        b.call(
+            k::Available {
+                rows: word(micro.rows),
+                features: word(s.features),
+                first: word(micro.first),
+                share: (share * 65536.0).round() as u32,
+                told: u32::from(s.availability),
+                column: word(s.columns + s.conditions),
+                pitch: word(pitch(s.row_columns())),
+            },
+            &[self.clock, acquired_at, self.x],
         );
     }
 

@@ -120,6 +120,7 @@ impl Target {
             classes: problem.classes().len(),
             horizon: demand.horizon,
             conditions: demand.conditions,
+            availability: demand.availability,
             passes: demand.passes,
             batch,
             batches: splits[0] / batch,

@@ -48,6 +48,8 @@ pub struct Demand {
     pub input_noise: bool,
     /// Columns that tell the networks an instance's condition; 0: there is none.
     pub conditions: usize,
+    /// Columns that tell the networks which features cannot be had.
+    pub availability: bool,
     /// Passes over the validation rows, each under a condition of its own.
     pub passes: usize,
 }

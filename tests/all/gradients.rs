@@ -496,8 +496,8 @@ fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2],
 
 /// The whole thing: J by the policy's weights and L_pred by the predictor's, through the soft rollout
 /// (whose gradient is exact), at odd sizes, with groups, class weights, dropout and several lanes; as
-/// published, with an exact stop and a hazard, with an α of its own for each instance, and with a predictor that cares where the policy stops
-/// and for sub-masks of its paths.
+/// published, with an exact stop and a hazard, with an α of its own for each instance, with features that cannot be had (of
+/// some instances none), and with a predictor that cares where the policy stops and for sub-masks of its paths.
 #[test]
 fn the_whole_soft_rollout() {
     let plain = Stage { tau_soft: 0.6, lambda: 0.03, ..Stage::default() };
@@ -506,20 +506,23 @@ fn the_whole_soft_rollout() {
     let [scale, trained] =
         [[0.02, 0.8], [0.05, 0.5]].map(|ends| AlphaRange::try_from(ends).expect("a range"));
     let many = Stage { tradeoffs: Some(Tradeoffs { scale, trained }), ..exact };
-    for (features, steps, batch, hidden, stage) in [
-        (1, 1, 3, 3, plain),
-        (4, 4, 5, 5, plain),
-        (6, 3, 40, 4, plain),
-        (4, 4, 5, 5, Stage { focus: 0.4, ..plain }),
-        (4, 4, 5, 5, exact),
-        (6, 3, 40, 4, all),
-        (4, 4, 5, 5, many),
-        (6, 3, 40, 4, Stage { submasks: 0.3, ..many }),
+    for (features, steps, batch, hidden, unavailable, stage) in [
+        (1, 1, 3, 3, 0.0, plain),
+        (4, 4, 5, 5, 0.0, plain),
+        (6, 3, 40, 4, 0.0, plain),
+        (4, 4, 5, 5, 0.0, Stage { focus: 0.4, ..plain }),
+        (4, 4, 5, 5, 0.0, exact),
+        (6, 3, 40, 4, 0.0, all),
+        (4, 4, 5, 5, 0.0, many),
+        (6, 3, 40, 4, 0.0, Stage { submasks: 0.3, ..many }),
+        (4, 4, 12, 5, 0.7, plain),
+        (4, 4, 12, 5, 0.7, Stage { submasks: 0.3, ..many }),
     ] {
         let data = toy(features, batch);
         let config = Config::default().with(|c| {
             c.alpha = if stage.tradeoffs.is_some() { Alpha::Auto } else { 0.2.into() };
             c.horizon = Some(steps);
+            c.unavailable = unavailable;
             c.networks.policy = [hidden, hidden + 1];
             c.networks.predictor = [hidden + 2, hidden];
             c.batch = batch;

@@ -91,13 +91,19 @@ fn conditions(tape: &mut [f64], rows: usize, rollouts: usize) -> Vec<f64> {
 
 /// One acquisition: everything J gets from it is a function of the logits,
 ///   L = s (α g price + q ℓ − λ H) + s g S' + M·m̃' − μ s (½ ln π + ½ ln(1 − π)),
-/// at a step where some features are blocked, and at one where all but one are; with a sampled and with
+/// at a step where some features are blocked, at one where all but one are, and at one where all are, which leaves no
+/// decision, so π = 1 and nothing to guard; with a sampled and with
 /// an exact stop, without and with a hazard; each row with α, λ and μ of its own.
 #[test]
 fn selection() {
-    for (features, blocked, tau_soft, tau_hard) in
-        [(1, 0, 0.7, 1.0), (5, 2, 0.7, 1.0), (5, 4, 0.5, 1.3), (7, 3, 0.25, 0.8), (70, 1, 0.9, 1.0)]
-    {
+    for (features, blocked, tau_soft, tau_hard) in [
+        (1, 0, 0.7, 1.0),
+        (5, 2, 0.7, 1.0),
+        (5, 4, 0.5, 1.3),
+        (7, 3, 0.25, 0.8),
+        (70, 1, 0.9, 1.0),
+        (4, 4, 0.7, 1.2),
+    ] {
         for (exact, hazard) in [(0.0, 0.0), (1.0, 0.0), (0.0, 0.2), (1.0, 0.2)] {
             let options = [
                 (hyper::TAU_SOFT, tau_soft),
@@ -164,7 +170,10 @@ fn one_selection(features: usize, blocked: usize, hypers: &[f64]) {
                 let onward: f64 =
                     (0..features).map(|i| carried[row * dp + i] * relax[next * 2 * dp + i]).sum();
                 let stop = stop(z, row);
-                let guarded = -factor * guard * survival * 0.5 * (stop.ln() + (1.0 - stop).ln());
+                let guarded = match blocked == features {
+                    true => 0.0,
+                    false => -factor * guard * survival * 0.5 * (stop.ln() + (1.0 - stop).ln()),
+                };
                 survival * (here + go * stay) + onward + guarded
             })
             .sum::<f64>()
@@ -190,9 +199,15 @@ fn one_selection(features: usize, blocked: usize, hypers: &[f64]) {
         assert!((halt + go - 1.0).abs() < 1e-12);
         assert!(halt >= hazard);
         let exactly = hazard + (1.0 - hazard) * stop(&values, row);
-        assert_eq!((halt - exactly).abs() < 1e-12, exact > 0.0, "q = {halt}, p_stop gives {exactly}");
+        let all_blocked = blocked == features;
+        let is_exact = exact > 0.0 || all_blocked;
+        assert_eq!((halt - exactly).abs() < 1e-12, is_exact, "q = {halt}, p_stop gives {exactly}");
         let total: f64 = relax[(at + row) * 2 * dp + dp..][..features].iter().sum();
-        assert!((total - 1.0).abs() < 1e-12);
+        assert!((total - f64::from(u8::from(!all_blocked))).abs() < 1e-12);
+        if all_blocked {
+            assert_eq!(rig.words("path")[at + row], features as u32, "nobody's");
+            assert_eq!((now[scalars::PRICE], go), (0.0, 0.0));
+        }
     }
 }
 

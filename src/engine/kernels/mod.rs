@@ -2,6 +2,7 @@
 //! same computation in Rust: parameters, bindings, grid, work and twin stand in one place, and the shader's header is
 //! written from it. General kernels are here, a file a family; a method's own are in its folder.
 
+mod available;
 mod condition;
 mod evaluate;
 mod gather;
@@ -13,6 +14,7 @@ mod noise;
 mod optim;
 pub mod words;
 
+pub use available::Available;
 pub use condition::Condition;
 pub use evaluate::{Asked, Greedy, Tally};
 pub use gather::{Gather, GatherBytes};
@@ -415,6 +417,7 @@ pub static GENERAL: &[&Kernel] = &[
     GatherBytes::KERNEL,
     InputNoise::KERNEL,
     Condition::KERNEL,
+    Available::KERNEL,
     Gumbel::KERNEL,
     Dropout::KERNEL,
     RandomMask::KERNEL,

@@ -129,16 +129,20 @@ pub static STREAMS: Words = Words {
         ("STREAM_SHUFFLE", stream::SHUFFLE),
         ("STREAM_INPUT_NOISE", stream::INPUT_NOISE),
         ("STREAM_CONDITION", stream::CONDITION),
+        ("STREAM_AVAILABLE", stream::AVAILABLE),
     ],
 };
 
 /// In `acquired_at`: the feature was not acquired.
 pub const NEVER: u32 = u32::MAX;
+/// In `acquired_at`: the feature cannot be had. Later than any step, as that of one that was never acquired.
+pub const UNAVAILABLE: u32 = u32::MAX - 1;
 /// In `y`: there is no instance in this row.
 pub const NO_LABEL: u32 = u32::MAX;
 
-/// The two of them for shaders.
-pub static MARKS: Words = Words { numbers: &[("NEVER", NEVER), ("NO_LABEL", NO_LABEL)] };
+/// All of them for shaders.
+pub static MARKS: Words =
+    Words { numbers: &[("NEVER", NEVER), ("UNAVAILABLE", UNAVAILABLE), ("NO_LABEL", NO_LABEL)] };
 
 /// Words of the metrics of a lane. Which they are, a method's objective and the evaluation's tally say.
 pub const METRICS: usize = 8;

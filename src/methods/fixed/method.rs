@@ -68,6 +68,7 @@ impl Method for Fixed {
             whole: false,
             input_noise: false,
             conditions: 0,
+            availability: false,
             passes: 1,
         }
     }

@@ -68,6 +68,7 @@ impl Method for Gdfs {
             whole: false,
             input_noise: false,
             conditions: 0,
+            availability: false,
             passes: 1,
         }
     }

@@ -41,6 +41,9 @@ pub struct Config {
     pub alpha: Alpha,
     /// Acquisitions at most; `None`: all features, at most 30.
     pub horizon: Option<usize>,
+    /// Share of the training instances of which a random part of the features cannot be had, as it happens when asking:
+    /// the policy is told which, and learns to ask for the next best.
+    pub unavailable: f64,
     /// Instances of a training step.
     pub batch: usize,
     /// Seed of weights, order, noise and dropout.
@@ -162,6 +165,7 @@ impl Default for Config {
         Self {
             alpha: Alpha::One(0.02),
             horizon: None,
+            unavailable: 0.0,
             batch: 128,
             seed: 0,
             rollout: Rollout::StraightThrough,
@@ -271,6 +275,7 @@ impl Config {
                 ..Exploration::default()
             },
             predictor: Predictor { focus: 0.0, submasks: 0.0, input_noise: 0.0 },
+            unavailable: 0.0,
             ..Self::new(alpha)
         }
     }
@@ -301,7 +306,10 @@ impl Config {
             }
             nested => nested,
         };
-        serde_json::from_value(settings)
+        let is_told = settings.get("unavailable").is_some();
+        let config: Self = serde_json::from_value(settings)?;
+        // Policies of earlier versions are not told what cannot be had.
+        Ok(if is_told { config } else { Self { unavailable: 0.0, ..config } })
     }
 
     /// Passes over the validation rows, each at an α of its own.
@@ -375,6 +383,7 @@ impl Config {
             return Err(Error::Config("temperatures are none, but at least one is needed".into()));
         }
         let mut numbers = vec![
+            ("unavailable", self.unavailable, Rule::BelowOne),
             ("batch", self.batch as f64, Rule::Count),
             ("dropout", networks.dropout, Rule::BelowOne),
             ("stage_epochs", schedule.stage_epochs as f64, Rule::Count),
@@ -440,6 +449,7 @@ mod tests {
         let config = Config {
             alpha: Alpha::One(0.3),
             horizon: Some(4),
+            unavailable: 0.0,
             batch: 24,
             seed: 9,
             rollout: Rollout::Soft,
@@ -479,7 +489,8 @@ mod tests {
         assert_eq!(Config::from_file(flat()).expect("reads"), config);
         let nested = serde_json::to_value(&config).expect("writes");
         assert_eq!(Config::from_file(nested).expect("reads"), config);
-        assert_eq!(Config::from_file(json!({})).expect("reads"), Config::default());
+        let told_nothing = Config { unavailable: 0.0, ..Config::default() };
+        assert_eq!(Config::from_file(json!({})).expect("reads"), told_nothing);
         for (settings, what) in [
             (json!({ "average": 0.1, "pace": 1 }), "unknown field `pace`"),
             (json!({ "schedule": {}, "average": 0.1 }), "unknown field `average`"),
@@ -494,7 +505,7 @@ mod tests {
 
     #[test]
     fn every_setting_can_be_set_by_its_last_name() {
-        let mut config = Config::default();
+        let mut config = Config { unavailable: 0.0, ..Config::default() };
         for (name, value) in flat().as_object().expect("an object") {
             let result = config.set(&format!("{name}={value}"));
             match RENAMED.iter().find(|(old, _)| old == name) {

@@ -107,6 +107,7 @@ impl Method for NmPpg {
             whole: false,
             input_noise: config.input_noise_for(pass) > 0.0,
             conditions: if config.alpha.one().is_some() { 0 } else { tradeoff::COLUMNS },
+            availability: config.unavailable > 0.0,
             passes: config.passes(),
         }
     }

@@ -23,6 +23,8 @@ pub(super) struct Shape {
     pub submasks: bool,
     /// The choices follow REINFORCE alone: the step leaves out what only the relaxed gradient needs.
     pub reinforced: bool,
+    /// Share of the instances of which a part cannot be had.
+    pub unavailable: f64,
     /// What the predictor sees in the warm-up.
     pub warm_up_masks: Masks,
     /// Dropout's threshold out of 65536; `None`: no dropout.
@@ -119,6 +121,7 @@ impl NmPpg {
             soft: config.rollout == Rollout::Soft,
             submasks: config.predictor.submasks > 0.0,
             reinforced: config.reinforces() && config.gradient.exact_stop,
+            unavailable: config.unavailable,
             warm_up_masks: warm_up_masks(s.horizon, s.features),
             dropout: (threshold > 0).then_some(threshold),
         };
@@ -217,12 +220,13 @@ impl Layout {
         .collect()
     }
 
-    /// What the policy reads: the row, and the trade-off where there is more than one.
+    /// What the policy reads: the row, the trade-off where there is more than one, and what cannot be had.
     pub(super) fn policy_inputs(&self) -> Inputs {
         self.batches.conditioned_inputs()
     }
 
-    /// What the predictor reads: the row. Given what was seen, the label does not depend on the trade-off.
+    /// What the predictor reads: the row. Given what was seen, the label depends neither on the trade-off nor on what
+    /// cannot be had.
     pub(super) fn predictor_inputs(&self) -> Inputs {
         self.batches.inputs()
     }

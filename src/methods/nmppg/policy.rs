@@ -86,18 +86,22 @@ fn networks(
     let [policy_widths, predictor_widths] = widths(problem, config);
     let policy = Perceptron::new("policy", &policy_widths, policy)?;
     let predictor = Perceptron::new("predictor", &predictor_widths, predictor)?;
-    let networks = Networks::new(problem, policy, predictor, Stop::Logit);
-    Ok(Box::new(match tradeoffs {
-        Some(tradeoffs) => networks.with_tradeoffs(tradeoffs),
-        None => networks,
-    }))
+    let mut networks = Networks::new(problem, policy, predictor, Stop::Logit);
+    if let Some(tradeoffs) = tradeoffs {
+        networks = networks.with_tradeoffs(tradeoffs);
+    }
+    if config.unavailable > 0.0 {
+        networks = networks.with_availability();
+    }
+    Ok(Box::new(networks))
 }
 
 /// Inputs, hidden units and outputs of the policy and the predictor.
 fn widths(problem: &Problem, config: &Config) -> [[usize; 4]; 2] {
     let (features, classes) = (problem.features().len(), problem.classes().len());
     let inputs = problem.columns() + features;
-    let told = if config.alpha.one().is_some() { 0 } else { tradeoff::COLUMNS };
+    let tradeoffs = if config.alpha.one().is_some() { 0 } else { tradeoff::COLUMNS };
+    let told = tradeoffs + if config.unavailable > 0.0 { features } else { 0 };
     let [[a, b], [c, d]] = [config.networks.policy, config.networks.predictor];
     [[inputs + told, a, b, features + 1], [inputs, c, d, classes]]
 }

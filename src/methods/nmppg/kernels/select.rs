@@ -90,7 +90,7 @@ fn relax_mask<V: Pack>(
     price.total()
 }
 
-/// The largest z/τh and the largest u of the features, and whose it is.
+/// The largest z/τh and the largest u of the features, and whose it is: that of the stop if no feature is open.
 struct Tops<T> {
     z: T,
     u: T,
@@ -129,8 +129,8 @@ impl<T: Real> Tops<T> {
         let u = top_u.largest();
         // Of equal ones the first, as on the GPU.
         let first = splat(T::of(f64::INFINITY)).where_or(splat(u).above(top_u), whose).smallest();
-        // Logits that are no numbers leave nothing to choose by: the first that is open, then.
-        let first_open = || when.iter().position(|&at| at == NEVER).unwrap_or(0);
+        // Logits that are no numbers leave nothing to choose by: the first that is open, then; nobody's, if none is.
+        let first_open = || when.iter().position(|&at| at == NEVER).unwrap_or(when.len());
         let chosen = if first.is_finite() { first.index() } else { first_open() };
         Self { z: top_z.largest(), u, chosen }
     }
@@ -162,7 +162,6 @@ fn select<V: Pack>(set: V::Set, p: &Select, mut args: Args<V::Real>) {
         let (mask, chance, mask_next) =
             (&mut mask[..features], &mut chance[..features], &mut then[..features]);
         if step == 0 {
-            seen.fill(NEVER);
             mask.fill(zero);
         }
 
@@ -174,7 +173,11 @@ fn select<V: Pack>(set: V::Set, p: &Select, mut args: Args<V::Real>) {
         let softmax = Softmax::new::<V>(set, z, cool_hard, top_z);
 
         let (mut mass_r, mut price) = (one, zero);
-        if p.relaxed != 0 {
+        let acquires = chosen < features;
+        if p.relaxed != 0 && !acquires {
+            chance.fill(zero);
+            mask_next.copy_from_slice(mask);
+        } else if p.relaxed != 0 {
             mass_r = exp_below::<V>(set, chance, tops.u);
             price = relax_mask::<V>(set, chance, mass_r, [mask, costs], mask_next);
         }
@@ -196,12 +199,17 @@ fn select<V: Pack>(set: V::Set, p: &Select, mut args: Args<V::Real>) {
         now[scalars::ENTROPY] = softmax.entropy;
         now[scalars::TOP] = top_z;
         now[scalars::LOG_MASS] = softmax.log_mass;
-        now[scalars::PRICE] = if p.soft != 0 { price } else { costs[chosen] };
+        now[scalars::PRICE] = match acquires {
+            true if p.soft == 0 => costs[chosen],
+            _ => price,
+        };
         then[scalars::SURVIVAL] = (survival * go).flush();
         now[scalars::WEIGHT] = weight_of(survival * now[scalars::HALT]);
         then[scalars::WEIGHT] = weight_of(then[scalars::SURVIVAL]);
         path[tape_row] = chosen as u32;
-        seen[chosen] = p.step;
+        if acquires {
+            seen[chosen] = p.step;
+        }
     }
 }
 
@@ -303,6 +311,8 @@ fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
         let pull = pull.total();
         let log_p_stop = z[features] * cool_hard - top - log_mass;
         let stopping = log_p_stop.exp_down();
+        // Where nothing can be had, there is no decision to guard.
+        let guard = if chosen < features { guard } else { zero };
         let push = guard * survival * (stopping - V::Real::of(0.5));
         let keep = one - hazard;
         let (turn, going) = if exact {
