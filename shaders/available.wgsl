@@ -1,5 +1,5 @@
-// What can be had of each instance, before anything is acquired: everything; or, of a share of the instances (out of
-// 65536), every feature but those that a number of its own puts below the instance's rate, uniform in 0 … 1. What cannot
+// What can be had of each instance, before anything is acquired: everything; or, of a share of the instances, every
+// feature but those that a number of its own puts below the instance's rate, uniform in 0 … 1. What cannot
 // be had is marked in `acquired_at`, and has a one among the `features` columns of the row that begin at `column`, if the
 // networks are told. All rollouts of an instance have the same. A thread a row.
 @compute @workgroup_size(64)
@@ -11,7 +11,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     let instance = (p.first + row) / max(clock[COPIES], 1u);
     let drawn = random_bits(STREAM_AVAILABLE, instance, 1u, 0u);
     // 0 without a restriction: no number is below it.
-    let rate = select(0u, drawn.y, (drawn.x >> 16u) < p.share);
+    let rate = select(0u, drawn.y, unit(drawn.x) < settings[RESTRICTED]);
     // Conditions as a row sees them: see nmppg/select.wgsl.
     let told = p.told * p.rows > row;
     let at = row * p.features;

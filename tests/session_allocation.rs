@@ -23,6 +23,7 @@ fn model() -> Model {
     let config = Config::default().with(|c| {
         c.networks.policy = [32, 32];
         c.networks.predictor = [32, 32];
+        c.unavailable = 0.0;
     });
     querent::nmppg::model(
         problem.expect("valid"),

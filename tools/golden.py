@@ -195,7 +195,8 @@ def step(inputs, meta, dtype=torch.float64):
         value = go * pays + stop * l_t - lure * lam * h_t
     policy_loss = spent - lam * bonus.mean() + option["guard"] * guard.mean() + reinforce * surrogate.mean()
 
-    # The predictor's step on sub-masks of what was asked: of the first 2 L questions each with probability one half.
+    # The predictor's step on sub-masks of what was asked: of the first 2 L questions each with probability one half, and
+    # of one row in sixteen none.
     predictor_loss = (1 - submasks) * learned
     if submasks:
         near("reach", 2 * asked - (2 * asked).round())
@@ -235,10 +236,11 @@ def steps_done(meta):
 
 
 def coins(batch, d, seed, step):
-    """Random bits, a pure function of seed, step, row and feature: 128 of them a draw."""
+    """Random bits, a pure function of seed, step, row and feature: 128 of them a draw; one row in sixteen has none set."""
     key = (seed % 2**32, seed >> 32, STREAM_SUBMASK, step)
     draws = [[threefry(key, (row, 0, block, 0)) for block in range(-(-d // 128))] for row in range(batch)]
-    bits = [[words[i // 128][i // 32 % 4] >> i % 32 & 1 for i in range(d)] for words in draws]
+    empty = [threefry(key, (row, 1, 0, 0))[0] < 2**28 for row in range(batch)]
+    bits = [[words[i // 128][i // 32 % 4] >> i % 32 & 1 and not none for i in range(d)] for words, none in zip(draws, empty)]
     return torch.tensor(bits, dtype=torch.bool)
 
 

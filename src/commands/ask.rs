@@ -38,33 +38,41 @@ pub struct Args {
     repeat: bool,
 }
 
+// Examples fit 80 columns; a paragraph is one line, which clap breaks where the terminal ends.
 const HELP: &str = "\
 Examples:
-  querent ask runs/clinic/model.safetensors
-  querent ask runs/clinic/model.safetensors --spend 4      as much as costs 4 on average
-  querent ask runs/clinic/model.safetensors --target 0.9   as little as reaches this score
-  querent ask runs/clinic/model.safetensors --budget 10    never more than 10
-  querent ask runs/clinic/model.safetensors --answer age=31 --answer cough=mild   asks for the rest
-  printf '38.9\\nyes\\nn/a\\n' | querent ask runs/clinic/model.safetensors
+  querent ask model.safetensors
+  querent ask model.safetensors --spend 4       as much as costs 4 on average
+  querent ask model.safetensors --target 0.9    as little as reaches this score
+  querent ask model.safetensors --budget 10     never more than 10
+  querent ask model.safetensors --answer age=31 --answer cough=mild
+  printf '38.9\\nyes\\nn/a\\n' | querent ask model.safetensors
 
-Answer with a number or a word as the table has them, in its units; with n/a if a measurement cannot be had
-(something else is asked for then); with `missing` if it was made and gave nothing. `back` undoes the last
-answer, `why` says what else would be asked and how near the stop is, `?` what can be answered. Upper and lower
-case are the same. A word that looks mistyped is asked for again; said again, it is taken. A number outside of the
-training rows' range, or a word they do not have, is taken with a warning. Where a word of the table is also one of
-these, a colon in front tells them apart: `:back`.
+Answer with a number or a word as the table has them, in its units; with n/a if a measurement cannot be had (something \
+else is asked for then); with `missing` if it was made and gave nothing. `back` undoes the last answer, `why` says what \
+else would be asked and how near the stop is, `?` what can be answered. Upper and lower case are the same. A word that \
+looks mistyped is asked for again; said again, it is taken. A number outside of the training rows' range, or a word they \
+do not have, is taken with a warning. Where a word of the table is also one of these, a colon in front tells them apart: \
+`:back`.
 
 With --json each line of output is one object, each line of input answers one:
-  {\"ask\":\"temperature\",\"feature\":0,\"cost\":1.0,\"fields\":[{\"name\":\"temperature\",\"unit\":\"°C\",…}],
-   \"belief\":{\"flu\":0.4,…},\"spent\":0.0}      answered by {\"answer\":38.9}, or {\"answer\":[…]} where there
-   are several fields; {\"answer\":null} for n/a, {\"answer\":[null]} for a missing one
-  {\"given\":[fields]}                          what is known from the start, answered by {\"answer\":[…]}
-  {\"warning\":\"…\"}   {\"error\":\"…\"}            the question is asked again after an error
-  {\"predict\":\"flu\",\"belief\":{…},\"spent\":3.0,\"asked\":[…],\"why\":{…}}   the last line of a case
+  {\"ask\":\"temperature\",\"feature\":0,\"cost\":1.0,\"spent\":0.0,
+   \"fields\":[{\"name\":\"temperature\",\"unit\":\"°C\",…}],\"belief\":{\"flu\":0.4,…}}
+      answered by {\"answer\":38.9}, or {\"answer\":[…]} for several fields;
+      {\"answer\":null} for n/a, {\"answer\":[null]} for a missing one
+  {\"given\":[fields]}
+      what is known from the start, answered by {\"answer\":[…]}
+  {\"warning\":\"…\"}, {\"error\":\"…\"}
+      the question is asked again after an error
+  {\"predict\":\"flu\",\"belief\":{…},\"spent\":3.0,\"asked\":[…],\"why\":{…}}
+      the last line of a case
 Instead of an answer, {\"back\":true} undoes the last one and {\"why\":true} is told
-  {\"why\":{\"wanted\":[{\"feature\":\"temperature\",\"share\":0.7},…],\"stop\":{\"share\":0.1},\"stops\":false}}
-With --repeat, {\"next\":true} after the last line (or at any time) begins the next case, {\"back\":true} opens the one
-that has ended again, and the end of the input between two cases is a good end. docs/asking.md has an example.
+  {\"why\":{\"wanted\":[{\"feature\":\"temperature\",\"share\":0.7},…],
+   \"stop\":{\"share\":0.1},\"stops\":false}}
+
+With --repeat, {\"next\":true} after the last line (or at any time) begins the next case, {\"back\":true} opens the one that \
+has ended again, and the end of the input between two cases is a good end. docs/asking.md has an example.
+
 The exit code is 0 if an answer was reached, 2 if the input ended before, or after Ctrl-C.";
 
 /// Where lines of input come from.

@@ -43,12 +43,12 @@ const HELP: &str = "\
 Examples:
   querent data list
   querent data check diabetes
-  querent data prepare diabetes --out diabetes     then: querent train diabetes/problem.toml
-  querent train diabetes                           the same without the detour
+  querent data prepare diabetes --out diabetes
+  querent train diabetes/problem.toml
+  querent train diabetes                         the same without the detour
 
-Files are looked for in the folder of --data-dir, else in that of the variable QUERENT_DATA, else in
-`querent` in the user's data folder (on Linux ~/.local/share/querent); `list` says which one it is.
-Nothing is downloaded: `check` says where to get a file that is not there.";
+Files are looked for in the folder of --data-dir, else in that of the variable QUERENT_DATA, else in `querent` in the \
+user's data folder (on Linux ~/.local/share/querent); `list` says which one it is. Nothing is downloaded: `check` says where to get a file that is not there.";
 
 /// Runs the command.
 ///

@@ -54,23 +54,24 @@ pub struct Args {
     data_dir: Option<PathBuf>,
 }
 
+// Examples fit 80 columns; a paragraph is one line, which clap breaks where the terminal ends.
 const HELP: &str = "\
 Examples:
-  querent eval runs/clinic/model.safetensors                  on the run's test rows
-  querent eval runs/clinic/model.safetensors new_cases.csv    on other rows, in the table's own units
-  querent eval runs/clinic/model.safetensors --alphas 0.01,0.1    one model at several α
-  querent eval runs/clinic/model.safetensors --budget 5       as if no row could spend more than 5
-  querent eval runs/clinic/model.safetensors --json | jq .accuracy
-  querent eval runs/clinic/model.safetensors --no-stop --traces all.csv    every step to the horizon
+  querent eval model.safetensors                     on the run's test rows
+  querent eval model.safetensors new_cases.csv       on other rows, in its units
+  querent eval model.safetensors --alphas 0.01,0.1   one model at several α
+  querent eval model.safetensors --budget 5          never more than 5 a row
+  querent eval model.safetensors --json | jq .accuracy
+  querent eval model.safetensors --no-stop --traces all.csv
 
-A row of a table that cannot be used (too few cells, a word for a number, no class of the model's) is told and left
-out. Words that no training row has count as something else, and are counted.
+A row of a table that cannot be used (too few cells, a word for a number, no class of the model's) is told and left out. \
+Words that no training row has count as something else, and are counted.
 
-With --json, `first_actions` has the share of rows that each feature was asked of first, `asked` that of rows it was
-asked of at all, both by its name, `stops_at_once` the share that nothing was asked of, and `classes` the numbers of
+With --json, `first_actions` has the share of rows that each feature was asked of first, `asked` that of rows it was \
+asked of at all, both by its name, `stops_at_once` the share that nothing was asked of, and `classes` the numbers of \
 each class by its name; `bad_rows`, `unseen` and `out_of_range` tell what was odd about a table.
 
-In a file of --traces, `action` is the feature's name or `stop`; `guess`, its `probability` and `cost`, all that was
+In a file of --traces, `action` is the feature's name or `stop`; `guess`, its `probability` and `cost`, all that was \
 spent, are those after the action; `forced_stop` is 1 if nothing more could be asked (horizon, budget).";
 
 /// Runs the command.

@@ -27,9 +27,9 @@ pub struct Args {
 
 const HELP: &str = "\
 Examples:
-  querent info                      adapters, engine, limits, and the measured speed of each engine
+  querent info                      adapters, engines, limits, measured speeds
   querent info --no-measure         the same without the measurement
-  querent info --shaders shaders    one WGSL file a kernel, to read or to give to a driver's author";
+  querent info --shaders shaders    one WGSL file a kernel, to read";
 
 /// Runs the command.
 ///

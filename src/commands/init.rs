@@ -36,19 +36,21 @@ pub struct Args {
     force: bool,
 }
 
+// Examples fit 80 columns; a paragraph is one line, which clap breaks where the terminal ends.
 const HELP: &str = "\
 Examples:
-  querent init clinic.csv --target diagnosis             writes problem.toml beside clinic.csv
+  querent init clinic.csv --target diagnosis        writes problem.toml
   querent init clinic.csv.gz --target diagnosis --out clinic.toml
-  querent init clinic.csv --target diagnosis --prices prices.csv   with a price list: column,cost
-  querent init houses.csv --target price --bins 4        a number to be predicted: the range it is in
+  querent init clinic.csv --target diagnosis --prices prices.csv
+  querent init houses.csv --target price --bins 4   a number: the range it is in
   querent init houses.csv --target price --edges 100000,250000
-  zstd -dc clinic.csv.zst | querent init - --target diagnosis      from standard input
+  zstd -dc clinic.csv.zst | querent init - --target diagnosis
 
-The table is read once, row by row: a table of any size takes the same memory. Each column gets its kind
-(numeric, binary, categorical, ordinal, date), a group, a cost of 1.0, a unit if its name has one. Ids, free
-text, constants and columns that give the target away are set to be ignored; a column of the words train,
-validation and test becomes the split; what a person should look at is marked CHECK.
+The table is read once, row by row: a table of any size takes the same memory. Each column gets its kind (numeric, \
+binary, categorical, ordinal, date), a group, a cost of 1.0 or that of the price list (column,cost), a unit if its name \
+has one. Ids, free text, constants and columns that give the target away are set to be ignored; a column of the words \
+train, validation and test becomes the split; what a person should look at is marked CHECK.
+
 Edit the file, above all the costs, then run `querent train problem.toml`.";
 
 /// Runs the command.

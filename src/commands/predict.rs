@@ -35,25 +35,32 @@ pub struct Args {
     budget: f64,
     #[command(flatten)]
     choice: Choice,
+    /// Take an empty cell for a measurement that cannot be had, so that something else is asked for
+    /// [default: as in training, asked for, paid for and found missing].
+    #[arg(long)]
+    unavailable: bool,
     /// Refuse the table if a row is bad or one of the model's columns is not there.
     #[arg(long)]
     strict: bool,
 }
 
+// Examples fit 80 columns; a paragraph is one line, which clap breaks where the terminal ends.
 const HELP: &str = "\
 Examples:
-  querent predict runs/clinic/model.safetensors new.csv -o answers.csv
-  querent predict runs/clinic/model.safetensors new.csv -o answers.csv --keep visit   with the column `visit`
-  querent predict runs/clinic/model.safetensors new.csv -o answers.csv --spend 4      as much as costs 4 on average
-  zcat new.csv.gz | querent predict runs/clinic/model.safetensors - > answers.csv
+  querent predict model.safetensors new.csv -o answers.csv
+  querent predict model.safetensors new.csv -o answers.csv --keep visit
+  querent predict model.safetensors new.csv -o answers.csv --spend 4
+  querent predict model.safetensors new.csv -o answers.csv --unavailable
+  zcat new.csv.gz | querent predict model.safetensors - > answers.csv
 
-The table needs no labels; if it has the target's column, that is ignored. A column `row` counts its rows from 1,
-`answer` is the most probable class, `asked` what was asked for, in order and with ; in between, `cost` what that
-costs; then a column for each class has its probability. `problem` says why a row has no answer: it has too few cells,
-or a word where a number was asked for; the other rows are answered all the same.
+The table needs no labels; if it has the target's column, that is ignored. A column `row` counts its rows from 1, \
+`answer` is the most probable class, `asked` what was asked for, in order and with ; in between, `cost` what that costs; \
+then a column for each class has its probability. `problem` says why a row has no answer: it has too few cells, or a word \
+where a number was asked for; the other rows are answered all the same.
 
-A missing cell is what it was in training: asked for, paid for and found missing. A feature whose column is not in the
-table cannot be had, and something else is asked for instead. Cells that are not asked for are not looked at.";
+A missing cell is what it was in training: asked for, paid for and found missing; with --unavailable it cannot be had, and \
+something else is asked for instead. So it is in any case with a feature whose column is not in the table. Cells that are \
+not asked for are not looked at.";
 
 /// Rows that are answered side by side: what is in memory at a time.
 const BLOCK: usize = 512;
@@ -87,7 +94,9 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     columns.check(args.strict, talk)?;
     let mut to = Output::begin(&args.out, out, &model, &args.keep)?;
     let mut oddities = Oddities::new(talk, args.strict);
-    let sums = answer_all(table, &fresh, &columns, &mut to, &mut oddities, &mut meter)?;
+    let unavailable = args.unavailable.then_some(encoding);
+    let of = Answered { fresh: &fresh, columns: &columns, unavailable };
+    let sums = answer_all(table, &of, &mut to, &mut oddities, &mut meter)?;
     meter.finish();
     if sums.rows == 0 {
         return Err(Error::file(path, "there are no rows").into());
@@ -108,6 +117,14 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     Ok(())
 }
 
+/// How rows are answered.
+struct Answered<'a, 'm> {
+    fresh: &'a Session<'m>,
+    columns: &'a Columns,
+    /// Missing cells cannot be had: what says which are missing.
+    unavailable: Option<&'a Encoding>,
+}
+
 /// What all rows came to.
 #[derive(Default)]
 struct Sums {
@@ -120,8 +137,7 @@ struct Sums {
 /// Reads, answers and writes, block after block.
 fn answer_all<W: Write>(
     mut table: TableReader,
-    fresh: &Session<'_>,
-    columns: &Columns,
+    of: &Answered<'_, '_>,
     to: &mut Output<'_, W>,
     oddities: &mut Oddities,
     meter: &mut Meter,
@@ -136,8 +152,8 @@ fn answer_all<W: Write>(
         let answers: Vec<Option<Result<Prediction, Error>>> = block
             .par_iter()
             .map_init(
-                || fresh.clone(),
-                |session, read| Some(answer(session, columns, read.cells.as_ref().ok()?)),
+                || of.fresh.clone(),
+                |session, read| Some(answer(session, of, read.cells.as_ref().ok()?)),
             )
             .collect();
         for (read, answer) in block.into_iter().zip(answers) {
@@ -160,7 +176,7 @@ fn answer_all<W: Write>(
                 }
                 Err(_) => sums.bad += 1,
             }
-            let kept = columns.kept(cells.as_ref());
+            let kept = of.columns.kept(cells.as_ref());
             to.row(&Row { number: read.row, kept: &kept, answer: &answer })?;
             if let Err(error) = answer {
                 oddities.bad_row(error)?;
@@ -195,10 +211,11 @@ fn read_block(table: &mut TableReader, before: u64) -> Result<Vec<Read>, Failure
 
 fn answer(
     session: &mut Session<'_>,
-    columns: &Columns,
+    of: &Answered<'_, '_>,
     cells: &csv::StringRecord,
 ) -> Result<Prediction, Error> {
-    session.ask_row(|name| columns.at(name).and_then(|at| cells.get(at)))
+    let can_be_had = |cell: &&str| of.unavailable.is_none_or(|encoding| !encoding.is_missing(cell));
+    session.ask_row(|name| of.columns.at(name).and_then(|at| cells.get(at)).filter(can_be_had))
 }
 
 /// Answers must not take the place of the table they are about.

@@ -203,6 +203,11 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     let engine = args.engine.open()?;
     let folder = args.out.clone().unwrap_or_else(|| Path::new("runs").join(source.name()));
     let mut record = folder::open(&folder, args, &source, &prepared, &engine)?;
+    let single = aims.len() * args.seeds.len() == 1;
+    let place = |aim: &Aim, seed| if single { String::new() } else { aim.folder(seed) };
+    for (aim, &seed) in aims.iter().flat_map(|aim| args.seeds.iter().map(move |seed| (aim, seed))) {
+        folder::begin(&folder.join(place(aim, seed)), args)?;
+    }
     interrupt::answer("stopping after this epoch; press again to stop at once", false);
     announce(talk, &source, &prepared);
     aims.iter().filter_map(|aim| aim.warning(&prepared.data)).for_each(|warning| say(talk, warning));
@@ -210,13 +215,6 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     let args = &tried::with_tried(args, talk, how, what, &mut record)?;
     if interrupt::pressed() {
         return Err(Failure::Refused("interrupted before the first epoch: nothing is kept".into()));
-    }
-    let single = aims.len() * args.seeds.len() == 1;
-    let place = |aim: &Aim, seed| if single { String::new() } else { aim.folder(seed) };
-    if args.force {
-        for (aim, &seed) in aims.iter().flat_map(|aim| args.seeds.iter().map(move |seed| (aim, seed))) {
-            folder::forget_checkpoint(&folder, &place(aim, seed))?;
-        }
     }
     for (aim, &seed) in aims.iter().flat_map(|aim| args.seeds.iter().map(move |seed| (aim, seed))) {
         if source.is_synthetic() && seed != loaded {

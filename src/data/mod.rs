@@ -4,6 +4,7 @@
 pub mod catalog;
 pub mod dates;
 pub mod encoding;
+mod field;
 pub mod nearest;
 pub mod numbers;
 pub mod ranges;

@@ -547,22 +547,22 @@ impl Batches {
         );
     }
 
-    /// Opens the features of each instance of a micro-batch: all of them, or, of a share of the instances, a random part.
+    /// Opens the features of each instance of a micro-batch: all of them, or, of the share of the instances that the
+    /// settings say, a random part.
     /// What cannot be had is marked in `acquired_at`, and in the row where the networks are told. (Evaluations have
     /// everything, and nobody else writes there: their rows say so from the beginning.)
-    pub fn open(&self, b: &mut PlanBuilder, micro: Micro, share: f64, acquired_at: BufferId) {
+    pub fn open(&self, b: &mut PlanBuilder, micro: Micro, acquired_at: BufferId) {
         let s = &self.sizes;
         b.call(
             k::Available {
                 rows: word(micro.rows),
                 features: word(s.features),
                 first: word(micro.first),
-                share: (share * 65536.0).round() as u32,
                 told: u32::from(s.availability),
                 column: word(s.columns + s.conditions),
                 pitch: word(pitch(s.row_columns())),
             },
-            &[self.clock, acquired_at, self.x],
+            &[self.clock, self.settings, acquired_at, self.x],
         );
     }
 

@@ -4,7 +4,7 @@ use crate::common::engines;
 use crate::rig::{Random, Rig};
 use querent::data::{Dataset, Split};
 use querent::engine::kernels as k;
-use querent::engine::kernels::words::{NEVER, UNAVAILABLE, clock};
+use querent::engine::kernels::words::{NEVER, UNAVAILABLE, clock, settings};
 use querent::engine::plan::{Elem, PlanBuilder, Scope};
 use querent::nmppg::{Config, Trainer};
 use querent::policy::Stopping;
@@ -19,18 +19,25 @@ fn a_part_of_some_instances_cannot_be_had() {
     let mut b = PlanBuilder::new(1);
     let [clock_id, acquired_at] = [("clock", clock::LEN), ("acquired_at", (batch * features) as usize)]
         .map(|(name, len)| b.buffer(name, Elem::U32, len, Scope::Shared));
-    let x = b.buffer("x", Elem::F32, (batch * pitch) as usize, Scope::Shared);
-    let call = |share, told| k::Available { rows: batch, features, share, told, column, pitch, first: 0 };
-    for (name, call) in [("some", call(16384, 1)), ("none", call(0, 1)), ("untold", call(65536, 0))] {
-        b.section(name, |b| b.call(call, &[clock_id, acquired_at, x]));
+    let [x, settings_id] = [("x", (batch * pitch) as usize), ("settings", settings::LEN)]
+        .map(|(name, len)| b.buffer(name, Elem::F32, len, Scope::Shared));
+    for (name, told) in [("told", 1), ("untold", 0)] {
+        let call = k::Available { rows: batch, features, told, column, pitch, first: 0 };
+        b.section(name, |b| b.call(call, &[clock_id, settings_id, acquired_at, x]));
     }
     let mut rig = Rig::new(b);
+    let restricting = |share: f64| {
+        let mut values = vec![0.0; settings::LEN];
+        values[settings::RESTRICTED] = share;
+        values
+    };
+    rig.set("settings", &restricting(0.25));
     let mut shares = Vec::new();
     let mut restricted = 0;
     for step in 0..100 {
         let mut now = [0; clock::LEN];
         (now[clock::STEP], now[clock::COPIES], now[clock::SEED_LO]) = (step, copies, 7);
-        rig.set_words("clock", &now).run("some");
+        rig.set_words("clock", &now).run("told");
         let (marks, x) = (rig.words("acquired_at"), rig.get("x"));
         for row in 0..batch {
             let of = |row: u32| &marks[(row * features) as usize..][..features as usize];
@@ -54,10 +61,10 @@ fn a_part_of_some_instances_cannot_be_had() {
         let expected = shares.len() as f64 / 10.0;
         assert!((count as f64 - expected).abs() < 5.0 * expected.sqrt(), "{tenths}: {count} of {expected}");
     }
-    rig.run("none");
+    rig.set("settings", &restricting(0.0)).run("told");
     assert!(rig.words("acquired_at").iter().all(|&mark| mark == NEVER));
     assert!(rig.get("x").iter().all(|&told| told == 0.0));
-    rig.run("untold");
+    rig.set("settings", &restricting(1.0)).run("untold");
     assert!(rig.words("acquired_at").contains(&UNAVAILABLE));
     assert!(rig.get("x").iter().all(|&told| told == 0.0), "nobody reads it");
 }

@@ -506,23 +506,23 @@ fn the_whole_soft_rollout() {
     let [scale, trained] =
         [[0.02, 0.8], [0.05, 0.5]].map(|ends| AlphaRange::try_from(ends).expect("a range"));
     let many = Stage { tradeoffs: Some(Tradeoffs { scale, trained }), ..exact };
-    for (features, steps, batch, hidden, unavailable, stage) in [
-        (1, 1, 3, 3, 0.0, plain),
-        (4, 4, 5, 5, 0.0, plain),
-        (6, 3, 40, 4, 0.0, plain),
-        (4, 4, 5, 5, 0.0, Stage { focus: 0.4, ..plain }),
-        (4, 4, 5, 5, 0.0, exact),
-        (6, 3, 40, 4, 0.0, all),
-        (4, 4, 5, 5, 0.0, many),
-        (6, 3, 40, 4, 0.0, Stage { submasks: 0.3, ..many }),
-        (4, 4, 12, 5, 0.7, plain),
-        (4, 4, 12, 5, 0.7, Stage { submasks: 0.3, ..many }),
+    for (features, steps, batch, hidden, stage) in [
+        (1, 1, 3, 3, plain),
+        (4, 4, 5, 5, plain),
+        (6, 3, 40, 4, plain),
+        (4, 4, 5, 5, Stage { focus: 0.4, ..plain }),
+        (4, 4, 5, 5, exact),
+        (6, 3, 40, 4, all),
+        (4, 4, 5, 5, many),
+        (6, 3, 40, 4, Stage { submasks: 0.3, ..many }),
+        (4, 4, 12, 5, Stage { unavailable: 0.7, ..plain }),
+        (4, 4, 12, 5, Stage { unavailable: 0.7, submasks: 0.3, ..many }),
     ] {
         let data = toy(features, batch);
         let config = Config::default().with(|c| {
             c.alpha = if stage.tradeoffs.is_some() { Alpha::Auto } else { 0.2.into() };
             c.horizon = Some(steps);
-            c.unavailable = unavailable;
+            c.unavailable = stage.unavailable;
             c.networks.policy = [hidden, hidden + 1];
             c.networks.predictor = [hidden + 2, hidden];
             c.batch = batch;

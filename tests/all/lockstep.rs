@@ -91,6 +91,7 @@ impl Shape {
             focus: 0.5,
             submasks: 0.7,
             input_noise: 0.3,
+            unavailable: 0.4,
             ..published
         }
     }

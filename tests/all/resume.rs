@@ -44,6 +44,7 @@ const ALL: Stage = Stage {
     focus: 0.5,
     submasks: 0.7,
     input_noise: 0.2,
+    unavailable: 0.3,
 };
 
 /// Warm-up, two stages, an evaluation in between: what a run does.
@@ -246,8 +247,8 @@ fn an_odd_batch_keeps_rollouts_together() {
     for step in 1..=4 {
         trainer.steps(1);
         let x = weights(&trainer, "x");
-        // The first lane's 32 rows of 11 columns, padded to 12.
-        let pairs = x[..32 * 12].chunks_exact(24).filter(|pair| pair[..12] == pair[12..]).count();
+        // The first lane's 32 rows of 11 columns and 11 that tell what cannot be had, padded to 24.
+        let pairs = x[..32 * 24].chunks_exact(48).filter(|pair| pair[..24] == pair[24..]).count();
         assert_eq!(pairs, 16, "rollouts of one instance in the first micro-batch of step {step}");
     }
 }

@@ -421,8 +421,8 @@ fn rollouts_are_of_the_same_instance() {
     }
 }
 
-/// Sub-masks of a path: of its first 2 L features about half, other ones at every step of the clock; with more
-/// features than one draw of random bits has.
+/// Sub-masks of a path: of its first 2 L features about half, and of one row in sixteen none, other ones at every step of
+/// the clock; with more features than one draw of random bits has.
 #[test]
 fn submasks_of_a_path() {
     let (rows, steps, features) = (40usize, 150usize, 150usize);
@@ -485,19 +485,35 @@ fn submasks_of_a_path() {
         indices().map(|(row, i)| acquired(row, i) && at(row, i) < 2 * asked(row)).collect();
     assert!(mask.iter().all(|&v| v == 0.0 || v == 1.0));
     assert!(mask.iter().zip(&within).all(|(&v, &within)| within || v == 0.0), "not a sub-mask of the path");
-    let count = within.iter().filter(|&&within| within).count();
-    let share = mask.iter().sum::<f64>() / count as f64;
-    assert!((share - 0.5).abs() < 0.03, "{share} of {count} are kept");
+    let is_empty = |mask: &[f64], row: usize| mask[row * features..][..features].iter().all(|&v| v == 0.0);
     // Every feature within reach is kept some time, the last one as well; and never all of them.
-    let mut often = vec![0.0; mask.len()];
-    for step in 0..40 {
-        often.iter_mut().zip(draw(step, "from 0")).for_each(|(often, v)| *often += v / 40.0);
+    let (mut often, mut kept, mut counted, mut empty) = (vec![0.0; mask.len()], 0.0, 0, 0);
+    let (draws, first_long) = (200, 10); // rows that ask so much are not empty by chance
+    for step in 0..draws {
+        let mask = draw(step, "from 0");
+        for row in first_long..rows {
+            empty += u32::from(is_empty(&mask, row));
+            let within = &within[row * features..][..features];
+            if !is_empty(&mask, row) {
+                counted += within.iter().filter(|&&within| within).count();
+                kept += mask[row * features..][..features].iter().sum::<f64>();
+            }
+        }
+        often.iter_mut().zip(mask).for_each(|(often, v)| *often += v / f64::from(draws));
     }
     assert!(often.iter().zip(&within).all(|(&often, &within)| (often > 0.0) == within && often < 1.0));
-    // Half of the features are otherwise at the next step of the clock.
+    let share = kept / counted as f64;
+    assert!((share - 0.5).abs() < 0.01, "{share} of {counted} are kept");
+    let share = f64::from(empty) / f64::from(draws * (rows - first_long) as u32);
+    assert!((share - 1.0 / 16.0).abs() < 0.012, "{share} are empty");
+    // Half of the features are otherwise at the next step of the clock, of rows that are empty at neither.
     let next = draw(6, "from 0");
-    let changed = mask.iter().zip(&next).filter(|(a, b)| a != b).count() as f64 / count as f64;
-    assert!((changed - 0.5).abs() < 0.03, "{changed} changed");
+    let full: Vec<usize> = (0..rows).filter(|&row| !is_empty(&mask, row) && !is_empty(&next, row)).collect();
+    let of = |row: usize| row * features..(row + 1) * features;
+    let count: usize = full.iter().map(|&row| within[of(row)].iter().filter(|&&within| within).count()).sum();
+    let differ = |row: usize| mask[of(row)].iter().zip(&next[of(row)]).filter(|(a, b)| a != b).count();
+    let changed = full.iter().map(|&row| differ(row)).sum::<usize>() as f64 / count as f64;
+    assert!((changed - 0.5).abs() < 0.04, "{changed} changed");
     assert_eq!(draw(5, "from 0"), mask);
     // Bits belong to the instance of the batch, not to the row of the micro-batch: rows 7, 8, … of the
     // batch draw the same, seen where both are within reach.

@@ -233,6 +233,7 @@ fn an_answer_that_the_networks_cannot_bear_is_taken_back() {
         Config::default().with(|c| {
             c.networks.policy = [1, 1];
             c.networks.predictor = [1, 1];
+            c.unavailable = 0.0;
         }),
         vec![layer(0.0), narrow.clone(), last(1.0)],
         vec![layer(1.0), narrow, last(0.5)],

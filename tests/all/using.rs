@@ -111,6 +111,41 @@ fn rows_without_labels_are_answered() {
 }
 
 #[test]
+fn an_empty_cell_may_be_out_of_reach() {
+    let dir = clinic("unavailable");
+    let mut table = rows(&dir, 100);
+    let ask = |flags: &[&str]| {
+        let all = [&["--quiet", "predict", MODEL, "new.csv"], flags].concat();
+        let done = querent(&dir.0, &all, "");
+        assert_eq!(done.code, Some(0), "{}", done.err);
+        csv_lines(&done.out).into_iter().skip(1).map(|row| row[2].clone()).collect::<Vec<_>>()
+    };
+    write(&dir, "new.csv", &table);
+    let whole = ask(&[]);
+    // What was asked of each row first is not there any more.
+    let model = Model::load(dir.0.join(MODEL)).expect("loads");
+    let encoding = model.encoding().expect("of a table");
+    for (row, asked) in table[1..].to_vec().iter().zip(&whole) {
+        let first = asked.split(';').next().expect("one is asked");
+        let features = model.problem().features();
+        let feature = features.iter().position(|feature| feature.name == first).expect("one of them");
+        let at = table[1..].iter().position(|other| other == row).expect("a row") + 1;
+        for field in &encoding.features[feature] {
+            let column = table[0].iter().position(|name| *name == field.name).expect("a column");
+            table[at][column].clear();
+        }
+    }
+    write(&dir, "new.csv", &table);
+    let (missing, unavailable) = (ask(&[]), ask(&["--unavailable"]));
+    let first = |asked: &str| asked.split(';').next().unwrap_or_default().to_string();
+    for ((whole, missing), unavailable) in whole.iter().zip(&missing).zip(&unavailable) {
+        assert_eq!(first(missing), first(whole), "asked for, and found missing");
+        assert!(!unavailable.split(';').any(|asked| asked == first(whole)), "{unavailable}");
+        assert!(!unavailable.is_empty(), "something else is worth its price");
+    }
+}
+
+#[test]
 fn one_bad_row_does_not_refuse_a_table() {
     let dir = clinic("bad-rows");
     let mut table = rows(&dir, 8);

@@ -67,17 +67,21 @@ fn clear(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes the checkpoint of a model that is begun anew, whichever run it is of: going on with it later would go on with
-/// the table of before.
+/// Makes sure that a model in its folder is begun as was said: one that was interrupted is not lost by mistake, and its
+/// checkpoint is not taken for that of a run that begins anew, whose table may be another.
 ///
 /// # Errors
-/// It cannot be removed.
-pub fn forget_checkpoint(folder: &Path, place: &str) -> Result<(), Failure> {
-    let file = folder.join(place).join(CHECKPOINT);
-    match std::fs::remove_file(&file) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&file, error).into()),
-        _ => Ok(()),
+/// There is a checkpoint, and neither --resume nor --force was said; or it cannot be removed.
+pub fn begin(place: &Path, args: &Args) -> Result<(), Failure> {
+    let file = place.join(CHECKPOINT);
+    if args.resume || !file.exists() {
+        return Ok(());
     }
+    if !args.force {
+        let what = "a run was interrupted here; --resume goes on with it, --force begins it anew, --out writes elsewhere";
+        return Err(Error::file(file, what).into());
+    }
+    std::fs::remove_file(&file).map_err(|error| Error::io(&file, error).into())
 }
 
 /// Refuses to take a finished model for one that was trained with other settings.

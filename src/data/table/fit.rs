@@ -1,5 +1,6 @@
 //! What the training rows decide about a column: how its cells become numbers, and how those are scaled.
 
+use super::counts::MOST_WORDS;
 use super::schema::{Column, Kind, Missing, Preprocessing, Schema};
 use super::target::spelling;
 use crate::data::dates::{self, Order, PARTS};
@@ -35,9 +36,6 @@ const FEW_ROWS: usize = 1_000;
 const ROWS_OF_A_PIECE: usize = 100;
 /// Pieces at most, where nobody says how many.
 const PIECES_BY_ROWS: usize = 24;
-
-/// Words of a categorical column at most: each becomes a column.
-const MOST_WORDS: usize = 1000;
 
 impl Raw {
     /// No cells yet.

@@ -96,6 +96,8 @@ words! {
         CONDITION_UNIT,
         /// The logarithm of the factor from one end of the scale to the other; 0: every factor is 1.
         CONDITION_SPAN,
+        /// Share of the training instances of which a part of the features cannot be had.
+        RESTRICTED,
     }
 }
 

@@ -165,7 +165,7 @@ impl Default for Config {
         Self {
             alpha: Alpha::One(0.02),
             horizon: None,
-            unavailable: 0.0,
+            unavailable: 0.2,
             batch: 128,
             seed: 0,
             rollout: Rollout::StraightThrough,
@@ -368,6 +368,7 @@ impl Config {
             focus: predictor.focus,
             submasks: predictor.submasks,
             input_noise: predictor.input_noise,
+            unavailable: self.unavailable,
             ..Stage::default()
         }
     }

@@ -22,7 +22,7 @@ impl Layout {
             let first = self.batches.each_micro_batch(b, name, |b, micro| {
                 self.batches.gather(b, micro);
                 self.batches.condition(b, micro, (self.scalars, scalars::LEN, scalars::FACTOR));
-                self.batches.open(b, micro, shape.unavailable, self.acquired_at);
+                self.batches.open(b, micro, self.acquired_at);
                 self.rollout(b, micro);
                 self.backward(b, micro);
                 self.learn_submasks(b, micro);

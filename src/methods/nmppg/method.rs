@@ -155,6 +155,7 @@ impl Method for NmPpg {
         let planned = [
             ("submasks", stage.submasks, config.predictor.submasks),
             ("input_noise", stage.input_noise, config.predictor.input_noise),
+            ("unavailable", stage.unavailable, config.unavailable),
         ];
         for (name, stage, config) in planned {
             if stage > 0.0 && config == 0.0 {
@@ -177,6 +178,7 @@ impl Method for NmPpg {
             values[settings::CONDITION_UNIT] = 0.5 * (from + to);
             values[settings::CONDITION_SPAN] = scale.span();
         }
+        values[settings::RESTRICTED] = stage.unavailable;
         values[hyper::ALPHA] = stage.alpha;
         values[hyper::TAU_HARD] = config.gradient.tau_hard;
         values[hyper::TAU_SOFT] = stage.tau_soft;

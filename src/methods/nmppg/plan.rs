@@ -23,8 +23,6 @@ pub(super) struct Shape {
     pub submasks: bool,
     /// The choices follow REINFORCE alone: the step leaves out what only the relaxed gradient needs.
     pub reinforced: bool,
-    /// Share of the instances of which a part cannot be had.
-    pub unavailable: f64,
     /// What the predictor sees in the warm-up.
     pub warm_up_masks: Masks,
     /// Dropout's threshold out of 65536; `None`: no dropout.
@@ -121,7 +119,6 @@ impl NmPpg {
             soft: config.rollout == Rollout::Soft,
             submasks: config.predictor.submasks > 0.0,
             reinforced: config.reinforces() && config.gradient.exact_stop,
-            unavailable: config.unavailable,
             warm_up_masks: warm_up_masks(s.horizon, s.features),
             dropout: (threshold > 0).then_some(threshold),
         };

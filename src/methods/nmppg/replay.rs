@@ -193,6 +193,7 @@ impl Reader {
             focus: self.option("focus", usual.focus)?,
             submasks: self.option("submasks", usual.submasks)?,
             input_noise: 0.0,
+            unavailable: 0.0,
             policy_rate: if has_update { self.number("policy_rate")? } else { usual.policy_rate },
             predictor_rate: if has_update { self.number("predictor_rate")? } else { usual.predictor_rate },
             ema: if has_update { self.number("ema")? } else { usual.ema },
@@ -380,6 +381,7 @@ impl Case {
         let config = Config {
             alpha: stage.alpha.into(),
             horizon: Some(steps),
+            unavailable: 0.0,
             batch,
             rollout,
             networks: Networks {

@@ -5,6 +5,11 @@ use super::stage::Stage;
 use crate::policy::Tradeoffs;
 use crate::problem::Problem;
 
+/// Over this share of a run everything can be had, and over as much again, ever less. What is worth asking is found
+/// first: to instances of which next to nothing can be had, stopping at once is the answer, and a policy that has not learned
+/// anything else yet takes it for that of all.
+const ALL_AT_HAND: f64 = 0.2;
+
 /// How far a run is: which stage, and which of its epochs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Position {
@@ -81,6 +86,7 @@ impl Config {
             focus: predictor.focus * (2.0 * progress).min(1.0),
             submasks: predictor.submasks,
             input_noise: self.input_noise_for(pass),
+            unavailable: self.unavailable * ((progress - ALL_AT_HAND) / ALL_AT_HAND).clamp(0.0, 1.0),
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct Stage {
     pub submasks: f64,
     /// Input noise (augmentation) on the training rows, in standard deviations of each column; 0 as published.
     pub input_noise: f64,
+    /// Share of the instances of which a part of the features cannot be had; 0 as published.
+    pub unavailable: f64,
 }
 
 impl Default for Stage {
@@ -64,6 +66,7 @@ impl Default for Stage {
             focus: 0.0,
             submasks: 0.0,
             input_noise: 0.0,
+            unavailable: 0.0,
         }
     }
 }
@@ -95,6 +98,7 @@ impl Stage {
             ("focus", self.focus, Rule::BelowOne),
             ("submasks", self.submasks, Rule::BelowOne),
             ("input_noise", self.input_noise, Rule::NotNegative),
+            ("unavailable", self.unavailable, Rule::BelowOne),
         ])
     }
 }

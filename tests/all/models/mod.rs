@@ -75,6 +75,7 @@ pub fn random(
         c.networks.policy = hidden[0];
         c.networks.predictor = hidden[1];
         c.horizon = horizon;
+        c.unavailable = 0.0;
         c.seed = seed;
     });
     querent::nmppg::model(problem, normalization, config, policy, predictor, history()).expect("fits")
@@ -99,6 +100,7 @@ pub fn constant(logits: &[f64], costs: &[f64], horizon: Option<usize>) -> Model 
             c.networks.policy = [4, 4];
             c.networks.predictor = [4, 4];
             c.horizon = horizon;
+            c.unavailable = 0.0;
         }),
         network(logits.to_vec()),
         network(vec![1.0, 2.0, 2.0]),

@@ -28,7 +28,9 @@ fn submask<T: Real>(p: &Submask, mut args: Args<T>) {
         for t in 1..=p.steps as usize {
             asked += tape[(t * rows + row) * scalars::LEN + scalars::SURVIVAL];
         }
-        let reach = T::of(2.0) * asked;
+        // One in sixteen is empty: nothing is before 0.
+        let is_empty = source.bits(p.first + row as u32, 1, 0)[0] < 1 << 28;
+        let reach = if is_empty { T::ZERO } else { T::of(2.0) * asked };
         let mask = &mut masks[row * 2 * pitch..][..features];
         let acquired_at = &acquired_at[row * features..][..features];
         for (block, (values, acquired_at)) in mask.chunks_mut(128).zip(acquired_at.chunks(128)).enumerate() {
