@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Writes a file under a temporary name beside its place, then renames it. If anything fails, the
-/// old file is untouched and nothing is left behind.
+/// old file is untouched and nothing is left behind. When it is in its place it is on the disk, and so is its name.
 ///
 /// # Errors
 /// What the system reports, with the path.
@@ -59,8 +59,37 @@ impl Writing {
         let moved = synced.and_then(|()| std::fs::rename(&self.temporary, &self.path));
         moved.map_err(|error| Error::io(&self.path, error))?;
         self.file = None;
-        Ok(())
+        sync_folder_of(&self.path).map_err(|error| Error::io(&self.path, error))
     }
+}
+
+/// Has the system write down a folder's new names. Without it a machine that loses power may wake up with the old ones.
+#[cfg(unix)]
+fn sync_folder_of(path: &Path) -> std::io::Result<()> {
+    use std::io::ErrorKind;
+    match File::open(folder_of(path)).and_then(|folder| folder.sync_all()) {
+        // Some network file systems know no such thing, and a folder may be writable without being readable.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::Unsupported | ErrorKind::PermissionDenied
+            ) =>
+        {
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+/// Elsewhere folders cannot be opened like that; renaming is written down by the system.
+#[cfg(not(unix))]
+fn sync_folder_of(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// The folder a file is in: a bare name is in the one we are in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 impl Drop for Writing {
@@ -77,12 +106,8 @@ impl Drop for Writing {
 ///
 /// Only for a file that no other process is writing now: that one's write would fail.
 pub fn clear_remains(path: &Path) {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
-        return;
-    };
-    // A bare name is in the folder we are in.
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return };
+    for entry in std::fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
         let found = entry.file_name();
         let process = found.to_str().and_then(|found| {
             found.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".tmp")?.parse::<u32>().ok()

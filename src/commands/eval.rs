@@ -69,7 +69,8 @@ Words that no training row has count as something else, and are counted.
 
 With --json, `first_actions` has the share of rows that each feature was asked of first, `asked` that of rows it was \
 asked of at all, both by its name, `stops_at_once` the share that nothing was asked of, and `classes` the numbers of \
-each class by its name; `bad_rows`, `unseen` and `out_of_range` tell what was odd about a table.
+each class by its name; `curve` has what the validation rows of a model of many α gave at each, and `choices` which of \
+them are cheap, the knee and thorough; `bad_rows`, `unseen` and `out_of_range` tell what was odd about a table.
 
 In a file of --traces, `action` is the feature's name or `stop`; `guess`, its `probability` and `cost`, all that was \
 spent, are those after the action; `forced_stop` is 1 if nothing more could be asked (horizon, budget).";
@@ -118,6 +119,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
         value["nothing_asked"] = json::summary(model.problem(), &nothing);
         json::add(&mut value, json::summary(model.problem(), &summary));
         json::add(&mut value, json::by_name(model.problem(), &episodes.ended(), labels));
+        json::add(&mut value, json::curve(&model));
         json::add(&mut value, oddities.json());
         writeln!(out, "{value:#}")?;
         return Ok(());
@@ -159,6 +161,7 @@ fn at_each(
     }
     if args.json {
         let mut value = json!({ "rows": what, "points": values });
+        json::add(&mut value, json::curve(model));
         json::add(&mut value, oddities.json());
         writeln!(out, "{value:#}")?;
         return Ok(());

@@ -2,6 +2,7 @@
 
 mod aim;
 mod folder;
+mod lock;
 mod minutes;
 mod model;
 mod results;
@@ -202,7 +203,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     }
     let engine = args.engine.open()?;
     let folder = args.out.clone().unwrap_or_else(|| Path::new("runs").join(source.name()));
-    let mut record = folder::open(&folder, args, &source, &prepared, &engine)?;
+    let (mut record, _lock) = folder::open(&folder, args, &source, &prepared, &engine)?;
     let single = aims.len() * args.seeds.len() == 1;
     let place = |aim: &Aim, seed| if single { String::new() } else { aim.folder(seed) };
     for (aim, &seed) in aims.iter().flat_map(|aim| args.seeds.iter().map(move |seed| (aim, seed))) {
@@ -216,6 +217,8 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     if interrupt::pressed() {
         return Err(Failure::Refused("interrupted before the first epoch: nothing is kept".into()));
     }
+    // What was tried is not tried again if the first model is interrupted.
+    record.save(&folder)?;
     for (aim, &seed) in aims.iter().flat_map(|aim| args.seeds.iter().map(move |seed| (aim, seed))) {
         if source.is_synthetic() && seed != loaded {
             prepared = source.load(seed, talk)?;

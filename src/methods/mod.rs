@@ -10,6 +10,7 @@ mod usual;
 mod registry;
 
 pub use registry::{Entry, Tradeoff, Trial, Try, find, kernels};
+pub use usual::{pass, whole_passes};
 
 /// Every method there is. Whatever walks over methods (the command, the report, the tests) finds them here.
 pub static METHODS: &[&Entry] = &[&nmppg::ENTRY, &gdfs::ENTRY, &fixed::ENTRY];

@@ -53,10 +53,15 @@ pub(crate) fn check_hidden(hidden: &[usize]) -> Result<()> {
 /// Training steps of an epoch for a table: fewer for a small one.
 pub(crate) fn epoch_steps(most: usize, batch: usize, data: &Dataset) -> usize {
     let rows = data.sizes()[0];
-    most.min(MOST_PASSES * (rows / batch.min(rows).max(1)).max(1))
+    most.min(MOST_PASSES * pass(rows, batch))
+}
+
+/// Training steps of a pass over so many rows, of so many instances each: at least one.
+pub fn pass(rows: usize, batch: usize) -> usize {
+    (rows / batch.clamp(1, rows.max(1))).max(1)
 }
 
 /// Training steps of an epoch, for passes over the data of so many: whole passes, as many as fit, and at least one.
-pub(crate) fn whole_passes(epoch_steps: usize, pass: usize) -> usize {
+pub fn whole_passes(epoch_steps: usize, pass: usize) -> usize {
     pass * (epoch_steps / pass).max(1)
 }

@@ -57,7 +57,7 @@ impl From<&Pass> for CurvePoint {
 }
 
 /// Three points of a curve that are worth knowing.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Choices {
     /// The cheapest that has half of what the knee gains.
     pub cheap: CurvePoint,

@@ -136,9 +136,12 @@ fn an_interrupted_training_goes_on() {
     let rest: Vec<String> = lines.collect();
     assert_eq!(child.wait().expect("ends").code(), Some(2), "{rest:?}");
     assert!(rest.iter().any(|line| line.contains("--resume goes on from there")), "{rest:?}");
-    assert!(!dir.0.join("parts/run.json").exists() && !dir.0.join("parts/model.safetensors").exists());
+    assert!(!dir.0.join("parts/model.safetensors").exists());
+    let forgotten = querent(&dir.0, &arguments("parts"), "");
+    assert!(forgotten.code == Some(2) && forgotten.err.contains("was interrupted here"), "{}", forgotten.err);
     let resumed = querent(&dir.0, &[&arguments("parts")[..], &["--resume"]].concat(), "");
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert!(whole.err.contains("trying ") && !resumed.err.contains("trying "), "{}", resumed.err);
     assert!(!resumed.err.contains("epoch   0 "), "{}", resumed.err);
     let [one, other] =
         ["whole", "parts"].map(|run| Model::load(dir.0.join(run).join("model.safetensors")).expect("loads"));

@@ -106,6 +106,25 @@ fn going_on_with_other_settings_names_them() {
     assert!(bytes(&dir, "run/model.safetensors") == before, "it was written over");
 }
 
+/// Two processes in one folder would write over each other's checkpoints.
+#[test]
+fn one_process_trains_in_a_folder() {
+    let dir = tiny("lock", [1.0, 1.0, 1.0], "accuracy");
+    std::fs::create_dir(dir.0.join("run")).expect("a folder");
+    let mut file = std::fs::File::create(dir.0.join("run/.lock")).expect("a file");
+    std::io::Write::write_all(&mut file, b"process 4711").expect("writes");
+    file.lock().expect("nobody has it");
+    let run = ["--alpha", "0.1", "--out", "run"];
+    for more in [&[][..], &["--resume"], &["--force"]] {
+        refused(&dir, &[&run, more].concat(), &["run", "process 4711 is training in it", "--out"]);
+    }
+    // However that process ends, the lock is gone with it.
+    drop(file);
+    succeeded(&dir, &run);
+    let holder = std::fs::read_to_string(dir.0.join("run/.lock")).expect("reads");
+    assert!(holder.starts_with("process ") && !holder.ends_with("4711"), "{holder}");
+}
+
 /// Ranges that were given and ranges that were found are not taken for each other.
 #[test]
 fn a_given_range_is_not_a_found_one() {
@@ -211,6 +230,13 @@ fn a_run_keeps_to_its_time() {
     // It is finished, however many steps would be measured now.
     let again = querent(&dir.0, &[&run[..], &long, &["--resume"]].concat(), "");
     assert!(again.code == Some(0) && again.err.contains("finished before"), "{}", again.err);
+    // A run that goes on has time only for what is left: here all its epochs are behind it, and a moment is enough.
+    let mut record = Run::load(&dir.0.join("run")).expect("a run");
+    record.points.clear();
+    record.save(&dir.0.join("run")).expect("saves");
+    let short = ["train", "problem.toml", "--engine", "cpu", "--minutes", "1e-6", "--out", "run", "--resume"];
+    let resumed = querent(&dir.0, &[&short[..], &long].concat(), "");
+    assert!(resumed.code == Some(0) && resumed.err.contains("what is left fits"), "{}", resumed.err);
     // Other methods have schedules of other lengths.
     for method in ["gdfs", "fixed"] {
         let start = Instant::now();
@@ -302,6 +328,14 @@ fn several_seeds_are_summed_up() {
     succeeded(&dir, &["--seeds", "0,1", "--out", "found"]);
     let over = Run::load(&dir.0.join("found")).expect("a run").over_seeds();
     assert!(over.len() == 7 && over.iter().all(|over| over.seeds == 2), "{over:?}");
+    // A program finds the curve that travels with a model, and what to choose by it.
+    let file = format!("found/{}", Run::load(&dir.0.join("found")).expect("a run").points[0].model);
+    let done = querent(&dir.0, &["eval", &file, "--json"], "");
+    let value: serde_json::Value = serde_json::from_str(&done.out).expect("JSON");
+    let model = Model::load(dir.0.join(&file)).expect("loads");
+    assert_eq!(value["curve"].as_array().map(Vec::len), Some(model.curve().len()));
+    let knee = model.choices().expect("of many α").knee;
+    assert_eq!(value["choices"]["knee"]["alpha"].as_f64(), Some(knee.alpha));
 }
 
 /// At 80 columns an example has one line, and a paragraph is broken only where the line is full.

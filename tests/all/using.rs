@@ -231,6 +231,7 @@ fn eval_works_from_any_folder() {
             "{value:#}"
         );
     }
+    assert!(value["curve"].is_null(), "a threshold has no curve of α");
     let rows = |class: &str| value["classes"][class]["rows"].as_u64().expect("a number");
     assert_eq!(rows("cold") + rows("flu") + rows("pneumonia") + rows("strep"), 240);
     // Run and problem move together.

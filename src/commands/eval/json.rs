@@ -1,7 +1,7 @@
 //! Results for programs, with the names of features and classes.
 
-use querent::Problem;
 use querent::policy::evaluate::{Summary, Traces};
+use querent::{Model, Problem};
 use serde_json::{Map, Value, json};
 
 /// Puts the entries of one object into another.
@@ -18,6 +18,14 @@ pub fn summary(problem: &Problem, summary: &Summary) -> Value {
     value["first_actions"] = named(problem, &summary.first_actions);
     value["stops_at_once"] = json!(summary.first_actions.last());
     value
+}
+
+/// The curve that travels with a model of many trade-offs, on its validation rows, and what to choose by it.
+pub fn curve(model: &Model) -> Value {
+    match model.choices() {
+        Some(choices) => json!({ "curve": model.curve(), "choices": choices }),
+        None => json!({}),
+    }
 }
 
 fn named(problem: &Problem, shares: &[f64]) -> Value {

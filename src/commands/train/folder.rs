@@ -2,6 +2,7 @@
 
 use super::Args;
 use super::aim::Aim;
+use super::lock::Lock;
 use crate::commands::Failure;
 use crate::commands::source::Source;
 use querent::data::table::Prepared;
@@ -15,35 +16,36 @@ use std::path::{Component, Path};
 /// The checkpoint beside a model.
 pub const CHECKPOINT: &str = "checkpoint.safetensors";
 
-/// The run to go on with, or a new one; whatever is not meant to be there is refused or, if so said, cleared.
+/// The run to go on with, or a new one, in a folder that nobody else trains in; whatever is not meant to be there is refused
+/// or, if so said, cleared.
 ///
 /// # Errors
-/// There is a run already, one of another problem, or the folder cannot be made.
+/// There is a run already, one of another problem, another process at work, or the folder cannot be made.
 pub fn open(
     folder: &Path,
     args: &Args,
     source: &Source,
     prepared: &Prepared,
     engine: &Engine,
-) -> Result<Run, Failure> {
+) -> Result<(Run, Lock), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+    let lock = Lock::take(folder)?;
     let there = folder.join(FILE).exists();
-    if there && !args.resume && !args.force {
+    // A record without a model is that of a run that has only begun: what there is of it is a checkpoint, if anything.
+    let is_taken = there && Run::load(folder).map_or(true, |run| !run.points.is_empty());
+    if is_taken && !args.resume && !args.force {
         let what = "there is a run in it already; --resume goes on with it, --force begins it anew, --out writes elsewhere";
         return Err(Error::file(folder, what).into());
     }
-    std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
     if there && args.force {
         clear(folder)?;
     }
     if there && args.resume {
         // The files may be elsewhere by now.
-        return Ok(Run {
-            data_dir: source.data_dir(),
-            problem_file: source.file(),
-            ..resumed(folder, args, prepared)?
-        });
+        let before = resumed(folder, args, prepared)?;
+        return Ok((Run { data_dir: source.data_dir(), problem_file: source.file(), ..before }, lock));
     }
-    Ok(fresh(args, source, prepared, engine))
+    Ok((fresh(args, source, prepared, engine), lock))
 }
 
 /// Removes a run's files, and nothing else: a new one that is interrupted must not be taken for the old one.

@@ -5,8 +5,8 @@ use super::Args;
 use super::aim::Aim;
 use crate::commands::Failure;
 use querent::data::{Dataset, Part, Split};
-use querent::methods::Entry;
 use querent::methods::set::set;
+use querent::methods::{self, Entry};
 use querent::policy::evaluate;
 use querent::policy::history::Phase;
 use querent::train::Training;
@@ -171,11 +171,12 @@ fn fitting(seconds: f64, epochs: &[Rate]) -> usize {
     ((seconds - validations) / steps.max(1e-12)).floor().max(0.0) as usize
 }
 
-/// A schedule that fits: assignments that change the settings, how to keep to it, and what to say about it.
+/// A schedule that fits: assignments that change the settings, how to keep to it, and what to say about it. A run that goes
+/// on has some epochs behind it and keeps its schedule: only what is left has to fit, by shorter epochs.
 ///
 /// # Errors
 /// There is no time for even the shortest; or the rehearsal failed.
-pub fn plan(task: &Task, allotted: &Allotted) -> Result<(Vec<String>, Pace, String), Failure> {
+pub fn plan(task: &Task, allotted: &Allotted, behind: usize) -> Result<(Vec<String>, Pace, String), Failure> {
     let begun = Instant::now();
     let ends = allotted.next();
     let (measured, row) = rehearse(task)?;
@@ -195,12 +196,13 @@ pub fn plan(task: &Task, allotted: &Allotted) -> Result<(Vec<String>, Pace, Stri
     let most = whole_passes(task);
     let mut counts = whole;
     let validations = |counts| schedule(counts).iter().map(|rate| rate.validation).sum::<f64>();
-    while validations(counts) > VALIDATIONS * left && counts[1] > 1 {
+    while behind == 0 && validations(counts) > VALIDATIONS * left && counts[1] > 1 {
         let stage = counts[1] - 1;
         counts = [(whole[0] * stage).div_ceil(whole[1]), stage];
     }
-    let epochs = schedule(counts);
-    let steps = fitting(left, &epochs).min(most);
+    let all = schedule(counts);
+    let epochs = &all[behind.min(all.len())..];
+    let steps = if epochs.is_empty() { most } else { fitting(left, epochs).min(most) };
     let minutes = |seconds: f64| format!("{:.2}", seconds / 60.0);
     if steps == 0 {
         let least: f64 = epochs.iter().map(|rate| rate.step + rate.validation).sum();
@@ -215,7 +217,14 @@ pub fn plan(task: &Task, allotted: &Allotted) -> Result<(Vec<String>, Pace, Stri
     let takes: f64 = epochs.iter().map(|rate| rate.step * steps as f64 + rate.validation).sum();
     let mut changes = Vec::new();
     let said = if steps == most && counts == whole {
-        format!("--minutes {}: the whole schedule fits, at most {} min", allotted.minutes, minutes(takes))
+        let what = if behind == 0 { "the whole schedule" } else { "what is left" };
+        format!("--minutes {}: {what} fits, at most {} min", allotted.minutes, minutes(takes))
+    } else if behind > 0 {
+        format!(
+            "--minutes {}: {} epochs are left, of about {steps} training steps each instead of {most}",
+            allotted.minutes,
+            epochs.len()
+        )
     } else {
         let named = ["warm_up_epochs", "stage_epochs"].into_iter().zip(counts).zip(whole);
         changes.extend(named.filter(|((_, now), was)| now != was).map(|((n, now), _)| format!("{n}={now}")));
@@ -228,14 +237,14 @@ pub fn plan(task: &Task, allotted: &Allotted) -> Result<(Vec<String>, Pace, Stri
         )
     };
     let ends = Instant::now() + Duration::from_secs_f64(left.max(0.0));
-    Ok((changes, Pace { ends, epochs, steps, most, slower: 1.0, at: 0, last: ends }, said))
+    Ok((changes, Pace { ends, epochs: all, steps, most, slower: 1.0, at: 0, last: ends }, said))
 }
 
 /// Training steps of an epoch as the settings have them: whole passes over the rows, at least one.
 fn whole_passes(task: &Task) -> usize {
     let rows = task.data.sizes()[0];
-    let pass = (rows / number(task.settings, "batch").clamp(1, rows.max(1))).max(1);
-    pass * (number(task.settings, "epoch_steps") / pass).max(1)
+    let pass = methods::pass(rows, number(task.settings, "batch"));
+    methods::whole_passes(number(task.settings, "epoch_steps"), pass)
 }
 
 /// Goes through the whole schedule in a few steps: what each part takes, and how long one row is evaluated.

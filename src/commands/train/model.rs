@@ -116,23 +116,27 @@ impl Job<'_> {
         let checkpoint = here.join(CHECKPOINT);
         let goes_on = args.resume && checkpoint.exists();
         let mut settings = self.settings(&[])?;
+        let plan = |settings: &Value, allotted: &Allotted, behind| {
+            let (aim, data, evaluations) = (self.aim, &prepared.data, self.evaluations());
+            let task = Task { entry, engine, data, aim, settings, evaluations };
+            let (changes, pace, said) = minutes::plan(&task, allotted, behind)?;
+            say(talk, said);
+            Ok::<_, Failure>((changes, pace))
+        };
         let mut pace = None;
-        if let Some(allotted) = allotted {
+        match allotted {
             // A run that goes on keeps its schedule, and only its epochs may be shorter from now on.
-            if goes_on {
+            Some(_) if goes_on => {
                 settings = self.settings(&minutes::kept(&Checkpoint::load(&checkpoint)?.settings()))?;
             }
-            let (aim, data, evaluations) = (self.aim, &prepared.data, self.evaluations());
-            let task = Task { entry, engine, data, aim, settings: &settings, evaluations };
-            let (changes, planned, said) = minutes::plan(&task, allotted)?;
-            if goes_on {
-                say(talk, format_args!("{said}; what is left is made to fit"));
-            } else {
-                say(talk, said);
+            Some(allotted) => {
+                let (changes, planned) = plan(&settings, allotted, 0)?;
                 settings = self.settings(&changes)?;
+                pace = Some(planned);
             }
-            pace = Some(planned);
+            None => {}
         }
+        let schedule = settings.clone();
         let mut trainer = (entry.start)(engine, &prepared.data, settings)?;
         if goes_on {
             trainer.resume(&checkpoint).map_err(|error| match error {
@@ -143,6 +147,9 @@ impl Job<'_> {
                 other => other,
             })?;
             files::clear_remains(&checkpoint);
+            if let Some(allotted) = allotted {
+                pace = Some(plan(&schedule, allotted, trainer.epochs_behind())?.1);
+            }
         }
         progress::train(engine, &mut *trainer, &checkpoint, talk, pace)?;
         let model = trainer

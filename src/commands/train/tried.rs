@@ -23,10 +23,10 @@ pub fn with_tried(
     record: &mut Run,
 ) -> Result<Args, Failure> {
     let is_new = !record.points.iter().any(|point| point.method == entry.name);
-    // A run that has to keep to a time has none for this, unless it goes on with one that had.
-    let may = (args.minutes.is_none() || args.resume) && matches!(source, Source::File(_));
-    if may && is_new && !record.tried.contains_key(entry.name) {
-        let names = open(args, entry);
+    // A run that has to keep to a time has none for this.
+    let may = args.minutes.is_none() && matches!(source, Source::File(_));
+    if is_new && !record.tried.contains_key(entry.name) {
+        let names = if may { open(args, entry) } else { Vec::new() };
         if !names.is_empty() {
             say(talk, format_args!("trying {} on a predictor that sees everything", names.join(" and ")));
         }
@@ -41,7 +41,6 @@ pub fn with_tried(
                 better.push(trial.assignment);
             }
         }
-        // It is written with the first model: a run that ends before tries again, with the same result.
         record.tried.insert(entry.name.to_string(), better);
     }
     let tried = record.tried.get(entry.name).cloned().unwrap_or_default();

@@ -6,7 +6,7 @@ use super::reference::seeing_blocking;
 use crate::data::Dataset;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::methods::Trial;
+use crate::methods::{Trial, pass};
 
 /// The settings that are tried.
 pub(super) const TRIED: &[&str] = &["input_noise", "predictor"];
@@ -40,7 +40,7 @@ impl Config {
             });
             seeing_blocking(engine, data, &config, &columns).map(|reference| reference.validation.loss)
         };
-        let pass = (data.sizes()[0] / self.batch.clamp(1, data.sizes()[0].max(1))).max(1);
+        let pass = pass(data.sizes()[0], self.batch);
         let plain = self.clone().with(|c| c.predictor.input_noise = 0.0);
         let mut candidates = Vec::new();
         if names.contains(&"input_noise") && self.input_noise_for(pass) > 0.0 {

@@ -1,0 +1,54 @@
+//! One process at a time in the folder of a run: two would write over each other's checkpoints.
+
+use crate::commands::Failure;
+use querent::Error;
+use std::fs::{File, TryLockError};
+use std::io::{Read, Write};
+use std::path::Path;
+
+/// The file that is locked, and says by whom. It stays when the run is over: the system gives the lock back however a
+/// process ends, and removing the file would leave two with a lock on two files of that name.
+pub const FILE: &str = ".lock";
+
+/// A folder that is this process's own as long as this lives.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the folder.
+    ///
+    /// # Errors
+    /// Another process has it, or the file cannot be written.
+    pub fn take(folder: &Path) -> Result<Self, Failure> {
+        let path = folder.join(FILE);
+        let failed = |error| Failure::from(Error::io(&path, error));
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {
+                file.set_len(0).map_err(failed)?;
+                write!(file, "process {}", std::process::id()).map_err(failed)?;
+            }
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // Some systems do not let one read what another has locked.
+                let _ = file.read_to_string(&mut holder);
+                let holder = if holder.is_empty() { "another process" } else { &holder };
+                let what =
+                    format!("{holder} is training in it: wait until it is done, or --out writes elsewhere");
+                return Err(Error::file(folder, what).into());
+            }
+            // A file system without locks is no reason not to train.
+            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        Ok(Self { _file: file })
+    }
+}
