@@ -78,11 +78,11 @@ impl Method for Fixed {
     }
 
     fn weights(&self) -> Vec<Weights> {
-        vec![self.layout.predictor.weights, self.layout.list]
+        vec![self.layout.lesson.predictor.weights, self.layout.list]
     }
 
     fn networks(&self) -> Vec<(&'static str, &Network)> {
-        vec![("predictor", &self.layout.predictor)]
+        vec![("predictor", &self.layout.lesson.predictor)]
     }
 
     /// The next choice is made after the epoch whose validation has scored the candidates.
@@ -93,7 +93,7 @@ impl Method for Fixed {
     fn init(&self, config: &Config) -> Vec<Vec<f64>> {
         let sizes = &self.layout.batches.sizes;
         vec![
-            self.layout.predictor.stack.init(config.seed, 0),
+            self.layout.lesson.predictor.stack.init(config.seed, 0),
             vec![sizes.features as f64; self.layout.list.len],
         ]
     }
@@ -192,7 +192,7 @@ impl Method for Fixed {
         history: Vec<Epoch>,
     ) -> Result<Model> {
         let [predictor, list] = [0, 1].map(|group| values.get(group).map_or(&[][..], Vec::as_slice));
-        let predictor = self.layout.predictor.stack.unpack(predictor);
+        let predictor = self.layout.lesson.predictor.stack.unpack(predictor);
         super::model(problem.clone(), normalization.clone(), config.clone(), list, predictor, history)
     }
 }

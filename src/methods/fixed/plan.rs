@@ -5,10 +5,9 @@ use super::config::Config;
 use super::kernels::{Choose, Collect, Follow, Mask, Total, hyper};
 use super::trials::{Ground, Trials};
 use crate::engine::kernels::Tally;
-use crate::engine::kernels::words::losses;
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
-use crate::nn::{Dense, Network, Rows, Stack, Tape, Weights, pitch, word};
-use crate::train::{Batches, ChunkRows, Micro};
+use crate::nn::{Tape, Weights, pitch, word};
+use crate::train::{Batches, ChunkRows, Lesson, Micro};
 
 /// The word of the training metrics that has the predictor's loss: the general tally leaves it zero.
 pub(super) const LOST: usize = 3;
@@ -34,7 +33,7 @@ pub(super) struct Sections {
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub batches: Batches,
-    pub predictor: Network,
+    pub lesson: Lesson,
     /// The list: features as reals, and d where it has not come to yet. It is a group of weights that no gradient
     /// changes, so it is kept with the best ones, saved, restored and given to the model as they are.
     pub list: Weights,
@@ -42,12 +41,6 @@ pub(super) struct Layout {
     pub candidates: BufferId,
     /// What the validation rows lose with each candidate.
     pub scores: BufferId,
-    dropout: Vec<BufferId>,
-    threshold: Option<u32>,
-    masks: BufferId,
-    input: BufferId,
-    losses: BufferId,
-    tape: Tape,
     chunk: Tape,
     trials: Trials,
 }
@@ -73,48 +66,20 @@ impl Fixed {
 impl Layout {
     fn declare(b: &mut PlanBuilder, batches: Batches, config: &Config) -> Self {
         let s = batches.sizes.clone();
-        let (rows, inputs) = (s.rows, batches.inputs().width());
-        let stack = Stack::new(0, &[&[inputs][..], &config.hidden, &[s.classes]].concat());
-        let weights = Weights::declare(b, "predictor", stack.end(), 0);
+        let lesson = Lesson::declare(b, &batches, &config.hidden, config.dropout, 0);
         let list = Weights::declare(b, "list", s.horizon, 1);
-        let predictor = Network::new(stack, weights, batches.none);
-        let threshold = (config.dropout * 65536.0).round() as u32;
-        let dropped = if threshold > 0 { rows } else { 0 };
         let candidates = b.buffer("candidates", Elem::U32, s.features + 1, Scope::Shared);
         let scores = b.buffer("scores", Elem::F32, s.features + 1, Scope::Shared);
-        let mut reals = |name: String, len| b.buffer(name, Elem::F32, len, Scope::Lane);
-        let hidden = config.hidden.iter().enumerate();
-        let dropout = hidden.map(|(layer, &width)| reals(format!("dropout.{layer}"), dropped * pitch(width)));
-        let dropout = dropout.collect();
-        let masks = reals("masks".into(), rows * pitch(s.features));
-        let input = reals("input".into(), rows * pitch(inputs));
-        let losses = reals("losses".into(), rows * losses::LEN);
-        let tape = Tape::declare(b, "predictor", &predictor.stack, [0, rows, 0]);
-        let chunk = Tape::forward_only(b, "evaluation.predictor", &predictor.stack, [s.evaluation_rows; 2]);
-        let trials = Trials::declare(b, &predictor.stack, s.evaluation_rows, s.features + 1);
-        let threshold = (threshold > 0).then_some(threshold);
-        Self {
-            batches,
-            predictor,
-            list,
-            candidates,
-            scores,
-            dropout,
-            threshold,
-            masks,
-            input,
-            losses,
-            tape,
-            chunk,
-            trials,
-        }
+        let stack = &lesson.predictor.stack;
+        let chunk = Tape::forward_only(b, "evaluation.predictor", stack, [s.evaluation_rows; 2]);
+        let trials = Trials::declare(b, stack, s.evaluation_rows, s.features + 1);
+        Self { batches, lesson, list, candidates, scores, chunk, trials }
     }
 
     /// The predictor on random masks and on the beginnings of the list. Pretraining is the same step, as what differs is
     /// in the settings; it has a name of its own for whoever looks for it.
     fn training_step(&self, b: &mut PlanBuilder) -> Section {
         let s = &self.batches.sizes;
-        let multipliers = self.threshold.map(|_| &self.dropout[..]);
         let step = |b: &mut PlanBuilder| {
             b.call(
                 Choose { features: word(s.features), steps: word(s.horizon) },
@@ -127,23 +92,15 @@ impl Layout {
                     self.list.average,
                 ],
             );
-            self.predictor.transpose(b, 1..self.predictor.stack.layers.len());
+            self.lesson.prepare(b);
             self.batches.each_micro_batch(b, "step", |b, micro| {
-                let rows = micro.rows;
-                let at = Rows { first: 0, count: rows };
                 self.batches.gather(b, micro);
                 self.draw(b, micro);
-                let (x, masks, input) = (self.batches.x, self.masks, self.input);
-                let dense = Dense { x, masks, mask_stride: pitch(s.features), input };
-                self.batches.inputs().expand(b, rows, 0, false, dense);
-                self.predictor.forward(b, 0, at, Some(dense.at(0)), &self.tape, multipliers);
-                self.batches.loss(b, [rows; 2], None, [self.tape.logits(), self.batches.y, self.losses]);
-                self.count(b, rows);
-                self.predictor.backward_hidden(b, at, &self.tape, multipliers);
-                self.predictor.backward_weights(b, rows, &self.tape, s.batch, micro.accumulate);
-                self.predictor.backward_first(b, rows, input, &self.tape, s.batch, micro.accumulate);
+                self.lesson.forward(b, &self.batches, micro);
+                self.count(b, micro.rows);
+                self.lesson.backward(b, &self.batches, micro);
             });
-            self.predictor.weights.adam(b, hyper::RATE, &self.batches.optimizer());
+            self.lesson.predictor.weights.adam(b, hyper::RATE, &self.batches.optimizer());
             self.batches.advance(b, 1);
         };
         b.section("step", |b| {
@@ -151,7 +108,7 @@ impl Layout {
         })
     }
 
-    /// Masks and dropout of a micro-batch.
+    /// Masks of a micro-batch.
     fn draw(&self, b: &mut PlanBuilder, micro: Micro) {
         let s = &self.batches.sizes;
         b.call(
@@ -162,13 +119,8 @@ impl Layout {
                 steps: word(s.horizon),
                 first: word(micro.first),
             },
-            &[self.batches.clock, self.batches.settings, self.list.values, self.masks],
+            &[self.batches.clock, self.batches.settings, self.list.values, self.lesson.masks],
         );
-        let Some(threshold) = self.threshold else { return };
-        for (layer, &multiplier) in self.dropout.iter().enumerate() {
-            let width = self.predictor.stack.layers[layer].outputs;
-            self.batches.draw_dropout(b, micro, 1, (layer, width), threshold, multiplier);
-        }
     }
 
     /// What a micro-batch adds to the training's sums. It has no path, so it has no cost.
@@ -178,9 +130,9 @@ impl Layout {
         b.call(
             // Whatever the clock says of chunks: the training's sums are one pass.
             Tally { rows: word(rows), steps: 0, features, chunks: u32::MAX, slot: 0 },
-            &[clock, self.losses, chunk.path, y, costs, metrics],
+            &[clock, self.lesson.losses, chunk.path, y, costs, metrics],
         );
-        self.total(b, rows, LOST, 1, [self.losses, metrics]);
+        self.total(b, rows, LOST, 1, [self.lesson.losses, metrics]);
     }
 
     fn total(&self, b: &mut PlanBuilder, rows: usize, to: usize, divisor: usize, buffers: [BufferId; 2]) {
@@ -192,7 +144,7 @@ impl Layout {
     fn follow_chunk(&self, b: &mut PlanBuilder, at: ChunkRows) {
         let (s, chunk) = (&self.batches.sizes, &self.batches.chunk);
         let masked = self.batches.masked_chunk(self.batches.inputs());
-        let (rows, predictor) = (s.evaluation_rows, self.predictor.averaged());
+        let (rows, predictor) = (s.evaluation_rows, self.lesson.predictor.averaged());
         let follow = Follow { rows: word(rows), steps: word(s.horizon) };
         b.call(follow, &[self.list.average, chunk.path]);
         masked.forward(b, &predictor, &self.chunk, 0..1, None, false);
@@ -220,7 +172,7 @@ impl Layout {
         for lane in 0..s.lanes {
             b.lane(Some(lane));
             for block in self.trials.blocks() {
-                self.trials.calls(b, &self.predictor.averaged(), ground, block);
+                self.trials.calls(b, &self.lesson.predictor.averaged(), ground, block);
             }
         }
         b.lane(None);
