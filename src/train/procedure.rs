@@ -166,6 +166,11 @@ impl<M: Method> Procedure<M> {
         self.at.item >= self.work.len()
     }
 
+    /// Whether no epoch follows what is listed.
+    pub fn ends_here(&self) -> bool {
+        self.first_of_epoch == self.work.len()
+    }
+
     /// Whether something of an epoch was done.
     fn has_begun(&self) -> bool {
         self.at.item > self.first_of_epoch

@@ -337,6 +337,9 @@ impl SliceQueue {
                 Work::Snapshot if snapshots.is_free() => {
                     snapshots.encode(encoder, program, stepper, &procedure.stored())?;
                 }
+                // Of the states between epochs one may be left out, but not the last: it is the run's result. It waits
+                // until the one before has arrived.
+                Work::Snapshot if procedure.ends_here() => break,
                 Work::Point(point) => {
                     let metrics = program.buffer(stepper.batches.metrics);
                     curves.encode_point(encoder, metrics, *point);
