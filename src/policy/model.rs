@@ -188,14 +188,15 @@ impl Model {
     }
 
     /// What a unit of cost is worth to it, in nats of loss: what it was in training; of a model of many trade-offs
-    /// what [`Model::with_tradeoff`] has said, else the knee of its curve; 0 if training did not know.
+    /// what [`Model::with_tradeoff`] has said, else the knee of its curve; 0 if training did not know. Where α is a setting
+    /// of the policy and not of its training, what it is now.
     pub fn alpha(&self) -> f64 {
         match (self.tradeoffs, self.tradeoff) {
             (Some(_), Some(alpha)) => alpha,
             (Some(tradeoffs), None) => {
                 self.choices().map_or(tradeoffs.trained.middle(), |choices| choices.knee.alpha)
             }
-            (None, _) => self.alpha,
+            (None, _) => self.policy.alpha().unwrap_or(self.alpha),
         }
     }
 

@@ -23,13 +23,17 @@ pub trait Policy: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// The method was trained for one trade-off, or the value is out of range.
     fn set_tradeoff(&mut self, at: f64) -> Result<()>;
+    /// What a unit of cost is worth to it now, where its training does not decide that; `None` where it does.
+    fn alpha(&self) -> Option<f64> {
+        None
+    }
     /// What a model's file holds of it, by name.
     fn tensors(&self) -> Vec<Tensor>;
     /// A copy.
     fn boxed(&self) -> Box<dyn Policy>;
 }
 
-/// One instance on its way through a policy. Nothing here allocates.
+/// One instance on its way through a policy. Nothing here allocates, but for [`Case::order`] and a search.
 pub trait Case: Send + Sync + std::fmt::Debug {
     /// Forgets everything.
     fn reset(&mut self);
@@ -46,6 +50,16 @@ pub trait Case: Send + Sync + std::fmt::Debug {
     fn unavailable(&mut self, _feature: usize) {}
     /// The feature to acquire next, of those that are open; `None` if there is none.
     fn best(&self, open: &dyn Fn(usize) -> bool) -> Option<usize>;
+    /// All that are open, the most wanted first: [`Case::best`] again and again, each time without those before.
+    fn order(&self, open: &dyn Fn(usize) -> bool) -> Vec<usize> {
+        let (mut order, mut taken) = (Vec::new(), Vec::new());
+        while let Some(next) = self.best(&|feature| taken.get(feature) != Some(&true) && open(feature)) {
+            order.push(next);
+            taken.resize(taken.len().max(next + 1), false);
+            taken[next] = true;
+        }
+        order
+    }
     /// Whether to stop rather than to acquire that feature.
     fn stops(&self, best: usize) -> bool;
     /// What the stop rule looks at: a threshold on it gives every trade-off from one rollout. The lower, the sooner it
@@ -58,6 +72,11 @@ pub trait Case: Send + Sync + std::fmt::Debug {
     }
     /// What [`Case::stop_score`] has to be below to stop, where that is a threshold somebody has chosen.
     fn threshold(&self) -> Option<f32> {
+        None
+    }
+    /// By how much going on is expected to lower loss and price together, in nats, where that is what decides.
+    fn gain(&self, best: usize) -> Option<f32> {
+        let _ = best;
         None
     }
     /// The probability of each class.

@@ -35,6 +35,8 @@ pub enum Stopping {
         /// The threshold.
         below: f32,
     },
+    /// It stops when going on would not lower loss and price together: by how much it is expected to, in nats.
+    Gain(f32),
     /// Nothing can be asked for any more: all is known, cannot be had or does not fit the budget, or it is the last
     /// question that the horizon allows.
     Forced,
@@ -44,12 +46,8 @@ impl Session<'_> {
     /// What the policy weighs now: what it wants to ask for, what else it would ask for, and how near it is to stopping.
     pub fn why(&self) -> Why {
         let features = self.model().problem().features().len();
-        // Each is the best of those that are left: the order of whatever policy it is.
-        let (mut order, mut left) = (Vec::new(), vec![true; features]);
-        while let Some(next) = self.case.best(&|feature| left[feature] && self.is_open(feature)) {
-            order.push(next);
-            left[next] = false;
-        }
+        let order = self.case.order(&|feature| self.is_open(feature));
+        let gain = order.first().and_then(|&best| self.case.gain(best));
         let logits = self.case.logits();
         let stop = logits.and_then(|logits| logits.get(features).copied());
         let shares = logits.map(|logits| {
@@ -59,10 +57,12 @@ impl Session<'_> {
             shares
         });
         let share = |place: usize| shares.as_ref().and_then(|shares| shares.get(place).copied());
-        let stopping = match (order.is_empty(), stop.and(share(order.len())), self.case.threshold()) {
-            (true, ..) | (_, None, None) => Stopping::Forced,
-            (_, Some(share), _) => Stopping::Share(share),
-            (_, None, Some(below)) => Stopping::Doubt { entropy: entropy(self.case.belief()), below },
+        let stopping = match (stop.and(share(order.len())), self.case.threshold(), gain) {
+            _ if order.is_empty() => Stopping::Forced,
+            (Some(share), ..) => Stopping::Share(share),
+            (_, Some(below), _) => Stopping::Doubt { entropy: entropy(self.case.belief()), below },
+            (.., Some(gain)) => Stopping::Gain(gain),
+            (None, None, None) => Stopping::Forced,
         };
         let wanted =
             order.iter().enumerate().map(|(place, &feature)| Wanted { feature, share: share(place) });

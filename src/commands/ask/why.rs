@@ -21,6 +21,9 @@ pub fn in_words(session: &Session<'_>) -> String {
     let stop = match stopping {
         Stopping::Forced => String::new(),
         Stopping::Share(share) => format!("stopping weighs {}", percent(*share)),
+        Stopping::Gain(gain) => {
+            format!("going on is expected to gain {} nats after its price", short(f64::from(*gain)))
+        }
         Stopping::Doubt { entropy, below } => format!(
             "the doubt left is {} nats, and it stops below {}",
             short(f64::from(*entropy)),
@@ -46,6 +49,7 @@ pub fn value(session: &Session<'_>) -> Value {
     let stop = match why.stopping {
         Stopping::Forced => json!({ "forced": true }),
         Stopping::Share(share) => json!({ "share": share }),
+        Stopping::Gain(gain) => json!({ "gain": gain }),
         Stopping::Doubt { entropy, below } => json!({ "entropy": entropy, "below": below }),
     };
     let wanted: Vec<Value> = wanted
