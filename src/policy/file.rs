@@ -179,13 +179,22 @@ impl Stored {
     /// # Errors
     /// It is missing or has another shape.
     pub fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f64>> {
-        let Some(tensor) = self.tensors.remove(name) else {
-            return fail(format!("tensor `{name}` is missing"));
-        };
+        let tensor = self.take_any(name)?;
         if tensor.shape != shape {
             return fail(format!("tensor `{name}` has shape {:?}, expected {shape:?}", tensor.shape));
         }
         Ok(tensor.values.iter().map(|&value| value.into()).collect())
+    }
+
+    /// Takes a tensor, whatever its shape.
+    ///
+    /// # Errors
+    /// It is missing.
+    pub fn take_any(&mut self, name: &str) -> Result<Tensor> {
+        match self.tensors.remove(name) {
+            Some(tensor) => Ok(tensor),
+            None => fail(format!("tensor `{name}` is missing")),
+        }
     }
 
     /// Takes a network's layers: `widths` are those of the inputs, the hidden layers and the outputs.

@@ -74,6 +74,18 @@ impl Perceptron {
             .collect()
     }
 
+    /// How many layers it has.
+    pub(crate) fn layers(&self) -> usize {
+        self.stack.layers.len()
+    }
+
+    /// A layer's weight, `[input][output]`, the length of its rows, and its bias: for whoever runs many instances at once.
+    pub(crate) fn layer(&self, index: usize) -> (&[f32], usize, &[f32]) {
+        let layer = &self.stack.layers[index];
+        let (weight, row) = self.weight(layer);
+        (weight, row, self.bias(layer))
+    }
+
     /// A layer's bias.
     fn bias(&self, layer: &Layer) -> &[f32] {
         &self.values[layer.bias..][..pitch(layer.outputs)]
@@ -139,6 +151,11 @@ impl<'a> Activations<'a> {
     fn evaluate(&mut self) {
         let arch = self.arch;
         arch.dispatch(Forward { activations: self });
+    }
+
+    /// The first layer before its ReLU.
+    pub fn sum(&self) -> &[f32] {
+        &self.sum
     }
 
     /// The last layer.

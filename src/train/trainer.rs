@@ -8,6 +8,7 @@ use super::procedure::{Place, Procedure, Work};
 use super::slices::{Collected, Progress, Recorded, SliceQueue, gpu_program};
 use super::stepper::Stepper;
 use crate::data::Dataset;
+use crate::engine::plan::BufferId;
 use crate::engine::{Budget, Engine, Program};
 use crate::error::{Error, Result};
 use crate::policy::Model;
@@ -94,6 +95,26 @@ impl<M: Method> Trainer<M> {
     /// The epochs so far.
     pub fn history(&self) -> &[Epoch] {
         &self.procedure.place.history
+    }
+
+    /// Where the method's schedule is.
+    pub(crate) fn state(&self) -> &M::State {
+        &self.procedure.place.state
+    }
+
+    /// Goes on with a run whose schedule had come to an end: from another place of it, with other words in buffers of
+    /// the method's state. For a method whose host has something to do between two epochs; what was recorded before has
+    /// run, as [`Trainer::finish_blocking`] or a [`Trainer::try_model`] with a model tells.
+    pub(crate) fn go_on(&mut self, state: M::State, words: &[(BufferId, Vec<u32>)]) {
+        for (id, words) in words {
+            self.stepper.program.write_words(*id, 0, words);
+        }
+        self.stepper.state = state.clone();
+        let place = Place { state, ..self.procedure.stored() };
+        self.procedure.resume(&self.stepper, place);
+        if let (Some(slices), Some(program)) = (&mut self.slices, self.stepper.program().gpu()) {
+            slices.restart::<M>(program, &self.procedure.place.history);
+        }
     }
 
     /// Training steps of an epoch.

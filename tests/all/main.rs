@@ -11,6 +11,7 @@ mod models;
 mod rig;
 mod spoil;
 
+mod aaco;
 mod available;
 mod bad_input;
 mod bad_tables;

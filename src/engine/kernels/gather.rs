@@ -44,7 +44,7 @@ impl GatherBytes {
 
 /// Where each row lies in the data set; `None` past a split's end. The twin of `lib/place.wgsl`.
 #[inline(always)]
-fn places<'a>(p: &'a Gather, clock: &'a [u32]) -> impl Iterator<Item = Option<usize>> + 'a {
+pub(crate) fn places<'a>(p: &'a Gather, clock: &'a [u32]) -> impl Iterator<Item = Option<usize>> + 'a {
     let shuffle = Shuffle::new(Words::seed(clock), clock[clock::EPOCH], p.split_len);
     (0..p.rows).map(move |row| {
         let position = p.first + row;

@@ -17,6 +17,7 @@ pub mod words;
 pub use available::Available;
 pub use condition::Condition;
 pub use evaluate::{Asked, Greedy, Tally};
+pub(crate) use gather::places;
 pub use gather::{Gather, GatherBytes};
 pub use linear::{BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
 pub use loss::Loss;

@@ -95,7 +95,7 @@ impl Alpha {
     ///
     /// # Errors
     /// A number that is not finite or below zero, or a range that is none.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match *self {
             Alpha::One(alpha) if !(alpha.is_finite() && alpha >= 0.0) => {
                 Err(Error::Config(format!("alpha is {alpha}, but it must be a finite number, zero or more")))
@@ -130,7 +130,7 @@ const ALL_THAT_HELPS: f64 = 0.98;
 /// The part of a range that makes a difference, from what a policy spends at some α, from the smallest to the largest:
 /// it ends where next to nothing is asked, and begins one before the last at which all that helps is, as a policy that has
 /// only begun to learn is not to be trusted more than that. Never narrower than two of them.
-pub(super) fn narrowed(range: AlphaRange, costs: &[f64]) -> AlphaRange {
+pub(crate) fn narrowed(range: AlphaRange, costs: &[f64]) -> AlphaRange {
     let alphas = range.grid(costs.len());
     let most = costs.iter().copied().fold(0.0, f64::max);
     if most == 0.0 {
@@ -171,7 +171,7 @@ const LEAST_GAIN: f64 = 1e-3;
 
 impl Survey {
     /// From the two losses.
-    pub(super) fn new(problem: &Problem, horizon: usize, [nothing, everything]: [f64; 2]) -> Self {
+    pub(crate) fn new(problem: &Problem, horizon: usize, [nothing, everything]: [f64; 2]) -> Self {
         let costs: Vec<f64> = problem.features().iter().map(|feature| feature.cost).collect();
         let cost = costs.iter().sum::<f64>() * horizon as f64 / costs.len().max(1) as f64;
         Self { nothing, everything, cost }
@@ -186,7 +186,7 @@ impl Survey {
     /// All α that can make a difference. With a gain D of everything over nothing, no feature is worth more than D, so
     /// above D over the cheapest one's cost nothing is asked. Everything is worth D over its cost a unit on average; what
     /// helps least is worth a small share of that. Where the predictor has not seen everything, D may be all its loss.
-    pub(super) fn range(&self, problem: &Problem, horizon: usize) -> Result<AlphaRange> {
+    pub(crate) fn range(&self, problem: &Problem, horizon: usize) -> Result<AlphaRange> {
         let shown = shows_half(horizon, problem.features().len());
         let gain = (self.nothing - if shown { self.everything } else { 0.0 }).max(LEAST_GAIN);
         let costs = problem.features().iter().map(|feature| feature.cost).filter(|&cost| cost > 0.0);

@@ -27,6 +27,7 @@ mod trial;
 
 pub use crate::policy::history::Evaluation;
 pub use crate::train::{Buffers, Checkpoint, Memory, NetworkView, Progress, Recorded, Shape};
+pub(crate) use alpha::narrowed;
 pub use alpha::{Alpha, Survey};
 pub use config::{Config, Exploration, Gradient, Networks, Predictor, RENAMED, Rollout, Schedule};
 pub use entry::ENTRY;

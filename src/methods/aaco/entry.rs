@@ -1,0 +1,27 @@
+//! AACO in the list of methods.
+
+use super::{Config, Trainer, kernels};
+use crate::error::Result;
+use crate::methods::{Entry, Tradeoff, usual};
+use serde_json::Value;
+
+/// AACO.
+pub static ENTRY: Entry = Entry {
+    name: super::NAME,
+    about: "acquisition conditioned oracle: searches sets of questions among similar training rows; no policy is trained",
+    kernels: kernels::KERNELS,
+    tradeoff: Tradeoff::Alpha,
+    defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),
+    settle: |_, chosen| Ok(chosen),
+    tried: &[],
+    try_blocking: |_, _, _, _| Ok(Vec::new()),
+    widen: |settings, width| settings["hidden"] = serde_json::json!([width, width]),
+    renamed: &[],
+    check: |data, settings| read(settings)?.check_table(data),
+    start: |engine, data, settings| Ok(Box::new(Trainer::new(engine, data, read(&settings)?)?)),
+    load: super::policy::load,
+};
+
+fn read(settings: &Value) -> Result<Config> {
+    usual::read(super::NAME, settings)
+}
