@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(sets.len(), 7);
         let all: Vec<Vec<usize>> = (0..7).map(|set| sets.places(set).collect()).collect();
         assert_eq!(all[..4], [vec![0], vec![1], vec![0, 1], vec![2]]);
-        assert_eq!(Sets::draw(3, 6, 1, 2).len().min(6), Sets::draw(3, 6, 1, 2).len());
+        assert!((1..=6).contains(&Sets::draw(3, 6, 1, 2).len()), "some by chance, none twice");
         assert_eq!(Sets::draw(0, 5, 1, 2).len(), 0);
         assert_eq!(Sets::alone(70).places(69).collect::<Vec<_>>(), [69]);
         assert_eq!(Sets::nothing().places(0).count(), 0);
@@ -133,7 +133,7 @@ mod tests {
     fn many_sets_are_drawn_evenly() {
         const OPEN: usize = 90;
         let sets = Sets::draw(OPEN, 9_000, 3, 4);
-        assert!((8_800..9_000).contains(&sets.len()), "{} are left", sets.len());
+        assert!((8_700..9_000).contains(&sets.len()), "{} are left", sets.len());
         let (mut sizes, mut members) = ([0usize; OPEN + 1], [0usize; OPEN]);
         let mut seen = HashSet::new();
         for set in 0..sets.len() {
@@ -144,9 +144,10 @@ mod tests {
             assert!(seen.insert(places));
         }
         let of = |sizes: &[usize]| sizes.iter().sum::<usize>() as f64 / 9_000.0;
-        assert!((of(&sizes[1..31]) - 1.0 / 3.0).abs() < 0.02, "{}", of(&sizes[1..31]));
-        assert!((of(&sizes[61..]) - 1.0 / 3.0).abs() < 0.02, "{}", of(&sizes[61..]));
-        assert!(members.iter().all(|&count| (count as f64 / 4_550.0 - 1.0).abs() < 0.06), "{members:?}");
+        assert!((of(&sizes[1..31]) - 1.0 / 3.0).abs() < 0.03, "{}", of(&sizes[1..31]));
+        assert!((of(&sizes[61..]) - 1.0 / 3.0).abs() < 0.03, "{}", of(&sizes[61..]));
+        let mean = members.iter().sum::<usize>() as f64 / OPEN as f64;
+        assert!(members.iter().all(|&count| (count as f64 / mean - 1.0).abs() < 0.05), "{members:?}");
         assert_eq!(sets, Sets::draw(OPEN, 9_000, 3, 4));
         assert_ne!(sets, Sets::draw(OPEN, 9_000, 3, 5));
     }
