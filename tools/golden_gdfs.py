@@ -86,13 +86,13 @@ def multipliers(meta, layer, steps, batch, width):
     return torch.tensor([[row(t, i) for i in range(batch)] for t in range(steps)], dtype=torch.float64)
 
 
-def cardinality(meta, batch, d):
+def cardinality(meta, batch, d, stream=CARDINALITY):
     """Masks of uniform cardinality: for a row's u, a feature is seen where a number of its own is above u."""
 
     def row(instance):
         step = int(meta["steps"])
-        u = bits(meta, CARDINALITY, step, instance, 1, 0)[0]
-        return [bits(meta, CARDINALITY, step, instance, 0, i // 4)[i % 4] > u for i in range(d)]
+        u = bits(meta, stream, step, instance, 1, 0)[0]
+        return [bits(meta, stream, step, instance, 0, i // 4)[i % 4] > u for i in range(d)]
 
     return torch.tensor([row(instance) for instance in range(batch)])
 
@@ -207,10 +207,10 @@ def rollout(k, meta, noise, selector, loss, near, shape):
     return total.mean(), torch.stack(path)
 
 
-# check and make
+# check and make, for whichever method
 
 
-def check(files):
+def check(files, step):
     failed = 0
     print(f"{'case':<20} {'tensor':<28} {'largest':>10} {'error':>10}")
     for file in files:
@@ -225,15 +225,15 @@ def check(files):
     return failed == 0
 
 
-def make(directory):
-    for name, spec in CASES.items():
+def make(directory, step, draw, cases, clearance):
+    for name, spec in cases.items():
         for seed in range(1000):
             inputs, meta = draw(seed, **spec)
             expect, margins = step(inputs, meta)
-            if all(margins[what] > clear for what, clear in CLEAR.items()):
+            if all(margins[what] > clear for what, clear in clearance.items()):
                 break
         else:
-            sys.exit(f"{name}: no seed keeps clear of {', '.join(CLEAR)}")
+            sys.exit(f"{name}: no seed keeps clear of {', '.join(clearance)}")
         expect = {
             f"expect.{n}": v.int() if n in EXACT else v.float().reshape(v.shape or (1,)) for n, v in expect.items()
         }
@@ -284,16 +284,16 @@ def draw(
     return stored, {n: str(v) for n, v in meta.items()}
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Golden GDFS training steps from PyTorch autograd.")
+def main(method, step, draw, cases, clearance):
+    parser = argparse.ArgumentParser(description=f"Golden {method} training steps from PyTorch autograd.")
     jobs = parser.add_subparsers(dest="job", required=True)
     jobs.add_parser("check", help="recompute cases and compare").add_argument("case", nargs="+", type=Path)
     jobs.add_parser("make", help="write the cases").add_argument("directory", type=Path)
     args = parser.parse_args()
     if args.job == "check":
-        sys.exit(0 if check(args.case) else 1)
-    make(args.directory)
+        sys.exit(0 if check(args.case, step) else 1)
+    make(args.directory, step, draw, cases, clearance)
 
 
 if __name__ == "__main__":
-    main()
+    main("GDFS", step, draw, CASES, CLEAR)

@@ -1,25 +1,19 @@
 //! GDFS: a run that is saved, resumed, recorded into a host's frames, stored and asked.
 
-use crate::common::{self, TempDir, engines, weights};
-use crate::host::Host;
+use crate::common::{TempDir, engines};
 use crate::rig::toy;
+use crate::runs::{Run, finish, settings};
 use querent::data::{Dataset, Part};
 use querent::methods::gdfs::{Config, Stepper, Trainer};
-use querent::methods::{Entry, find};
 use querent::policy::evaluate::{Rules, episodes};
-use querent::policy::history::{Epoch, Phase};
-use querent::train::{Settings, Training};
-use querent::{Budget, Engine, Model, Step, wgpu};
+use querent::policy::history::Phase;
+use querent::train::Settings;
+use querent::{Engine, Model, Step};
 use serde_json::{Value, json};
-
-fn entry() -> &'static Entry {
-    find("gdfs").expect("there is one")
-}
 
 /// A run of a second or two: a pretraining, two temperatures, rates that decay.
 fn small(data: &Dataset) -> Value {
-    let mut settings = (entry().defaults)(data);
-    for (key, value) in [
+    let changed = [
         ("horizon", json!(3)),
         ("hidden", json!([12, 10])),
         ("batch", json!(20)),
@@ -31,61 +25,14 @@ fn small(data: &Dataset) -> Value {
         ("temperatures", json!(2)),
         ("start_temperature", json!(1.0)),
         ("seed", json!(5)),
-    ] {
-        assert!(settings.get(key).is_some(), "no `{key}`");
-        settings[key] = value;
-    }
-    settings
-}
-
-fn start(engine: &Engine, data: &Dataset) -> Box<dyn Training> {
-    (entry().start)(engine, data, small(data)).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// What an epoch came to, but for the time it took.
-fn timeless(history: &[Epoch]) -> Vec<Epoch> {
-    history.iter().map(|epoch| Epoch { seconds: 0.0, ..epoch.clone() }).collect()
-}
-
-fn finish(training: &mut dyn Training) -> (Vec<Epoch>, Vec<f64>) {
-    while training.epoch_blocking().expect("trains").is_some() {}
-    (timeless(training.history()), weights(&training.finish_blocking().expect("reads")))
+    ];
+    settings("gdfs", data, &changed)
 }
 
 #[test]
 fn equal_bits_after_a_resume() {
-    let folder = TempDir::new("gdfs");
     let data = toy(5, 60);
-    for (name, engine) in engines() {
-        let mut whole = start(&engine, &data);
-        let mut files = Vec::new();
-        while whole.epoch_blocking().expect("trains").is_some() {
-            let file = folder.0.join(format!("{name}-{}.safetensors", whole.history().len()));
-            whole.save_blocking(&file).expect("saves");
-            files.push(file);
-        }
-        let end = finish(&mut *whole);
-        assert!(finish(&mut *start(&engine, &data)) == end, "{name}: the same seed");
-
-        // In the pretraining, at its end, and in each temperature.
-        let phase = |file: usize| end.0[file].phase;
-        let of = |wanted: Phase| (0..files.len()).find(|&file| phase(file) == wanted).expect("such an epoch");
-        for stopped in [0, 1, of(Phase::Stage(0)), of(Phase::Stage(1))] {
-            let mut resumed = start(&engine, &data);
-            resumed.resume(&files[stopped]).expect("resumes");
-            assert_eq!(resumed.history().len(), stopped + 1);
-            assert!(finish(&mut *resumed) == end, "{name}: resumed after epoch {stopped}");
-            // Nothing is left of what a run was at when it went back.
-            resumed.resume(&files[stopped]).expect("resumes");
-            assert!(finish(&mut *resumed) == end, "{name}: once more after epoch {stopped}");
-        }
-
-        // The control: another seed gives other bits.
-        let mut settings = small(&data);
-        settings["seed"] = json!(6);
-        let mut other = (entry().start)(&engine, &data, settings).expect("valid");
-        assert!(finish(&mut *other).1 != end.1, "{name}: another seed");
-    }
+    Run::new("gdfs", &data, small(&data)).goes_on_with_equal_bits();
 }
 
 /// What the schedule went through: the pretraining, then each temperature with the full rate again, and the best weights
@@ -93,7 +40,7 @@ fn equal_bits_after_a_resume() {
 #[test]
 fn the_schedule() {
     let data = toy(5, 60);
-    let mut training = start(&Engine::cpu(), &data);
+    let mut training = Run::new("gdfs", &data, small(&data)).start(&Engine::cpu());
     let (history, _) = finish(&mut *training);
     let phases: Vec<Phase> = history.iter().map(|epoch| epoch.phase).collect();
     assert_eq!(phases.iter().filter(|phase| **phase == Phase::WarmUp).count(), 2);
@@ -126,35 +73,10 @@ fn the_schedule() {
     assert_eq!(training.best(), Some(best));
 }
 
-/// A host's frames, with slices that end inside steps.
 #[test]
 fn frames_give_the_plain_runs_bits() {
-    let Some(host) = Host::open(wgpu::Features::empty()) else { return };
     let data = toy(5, 60);
-    let expected = finish(&mut *start(&host.engine(), &data));
-    let mut training = start(&host.engine(), &data);
-    let step = common::section(training.program().expect("it has a plan").plan(), "step").len();
-    assert!(!step.is_multiple_of(37), "the frames would end with the steps");
-    let (mut frames, mut epochs) = (0, 0);
-    loop {
-        let mut encoder = host.encoder();
-        let recorded = training.encode(&mut encoder, Budget::Dispatches(37)).expect("records");
-        assert!(recorded.dispatches <= 37, "{recorded:?}");
-        host.draw(&mut encoder);
-        host.queue.submit([encoder.finish()]);
-        host.poll();
-        frames += 1;
-        let seen = training.try_progress().expect("no error");
-        epochs += usize::from(seen.epoch.is_some());
-        if seen.finished {
-            break;
-        }
-        assert!(frames < 20_000, "the run never ended");
-    }
-    assert_eq!((epochs, timeless(training.history())), (expected.0.len(), expected.0));
-    let model = training.try_model().expect("no error").expect("the run is over");
-    assert!(weights(&model) == expected.1, "other bits");
-    assert_eq!(host.errors(), 0, "uncaptured errors");
+    Run::new("gdfs", &data, small(&data)).is_the_same_in_frames();
 }
 
 // A model
@@ -298,9 +220,7 @@ fn bad_thresholds_are_refused() {
         let error = Config { threshold, ..config.clone() }.check(data.problem()).expect_err("out of range");
         assert!(error.to_string().contains("threshold"), "{error}");
     }
-    let mut settings = (entry().defaults)(&data);
-    (entry().check)(&data, &settings).expect("the defaults are valid");
-    for (key, value) in [
+    Run::new("gdfs", &data, settings("gdfs", &data, &[])).refuses(&[
         ("threshold", json!(-1.0)),
         ("gamma", json!(0.0)),
         ("end_temperature", json!(-0.2)),
@@ -309,14 +229,5 @@ fn bad_thresholds_are_refused() {
         ("temperatures", json!(0)),
         ("horizon", json!(5)),
         ("thresold", json!(0.1)),
-    ] {
-        let before = settings.get(key).cloned();
-        settings[key] = value;
-        let error = (entry().check)(&data, &settings).expect_err(key).to_string();
-        assert!(error.contains(key), "{error}");
-        match before {
-            Some(before) => settings[key] = before,
-            None => drop(settings.as_object_mut().expect("an object").remove(key)),
-        }
-    }
+    ]);
 }

@@ -6,11 +6,13 @@ use querent::Engine;
 use querent::data::Dataset;
 use querent::engine::kernels as k;
 use querent::engine::kernels::Params;
-use querent::engine::kernels::words::{METRICS, NEVER, NO_LABEL, clock, losses};
+use querent::engine::kernels::words::{METRICS, NEVER, NO_LABEL, clock, losses, metrics as counted};
 use querent::engine::plan::{Elem, PlanBuilder, Scope};
-use querent::methods::gdfs::kernels::{Concrete, ConcreteGrad, MeanLoss, hyper, metrics, stream};
+use querent::methods::gdfs::kernels::{Concrete, ConcreteGrad, hyper, metrics, stream};
 use querent::methods::gdfs::{Config, Stage, Stepper};
 use querent::nn::{Stack, pitch};
+use querent::policy::history::Means;
+use querent::train::Method;
 
 /// The largest of those that are open.
 fn largest(values: &[f64], open: impl Fn(usize) -> bool) -> usize {
@@ -121,19 +123,22 @@ fn the_relaxed_choice() {
     }
 }
 
-/// Runs a section up to its update. Gives the objective and the gradient summed over its lanes.
-fn before_the_update(stepper: &mut Stepper, section: &str) -> (f64, Vec<f64>) {
+/// Runs a section up to its update. Gives the means, and the gradient summed over its lanes.
+pub fn before_the_update<M: Method>(
+    stepper: &mut querent::train::Stepper<M>,
+    section: &str,
+) -> (Means, Vec<f64>) {
     let plan = stepper.program().plan();
-    let (calls, grad) = (common::section(plan, section), plan.find("gdfs.grad").expect("declared"));
+    let grad = plan.find(&format!("{}.grad", M::NAME)).expect("declared");
+    let calls = common::section(plan, section);
     let len = plan.buffer(grad).len;
     let is_adam = |call: &usize| plan.calls()[*call].kernel.is(k::Adam::KERNEL);
     let end = calls.clone().find(is_adam).expect("there is an update");
     stepper.program_mut().run(calls.start..end, 1);
     let means = stepper.means_blocking().expect("finite");
-    assert_eq!(means["objective"], means["prediction_loss"]);
     assert_eq!(means["instances"], stepper.batch() as f64);
     let lanes = stepper.program().read_blocking(grad).expect("reads");
-    (means["objective"], (0..len).map(|i| lanes.iter().skip(i).step_by(len).sum()).collect())
+    (means, (0..len).map(|i| lanes.iter().skip(i).step_by(len).sum()).collect())
 }
 
 /// The objective by all weights of both networks, at odd sizes, with groups, class weights, dropout, several lanes, and
@@ -174,8 +179,9 @@ fn whole_steps() {
         for section in ["warm_up", "step"] {
             let mut run = |v: &[f64]| {
                 stepper.program_mut().write(id, 0, v);
-                let (objective, gradient) = before_the_update(&mut stepper, section);
-                (objective, gradient, stepper.program().read_words_blocking(path).expect("reads"))
+                let (means, gradient) = before_the_update(&mut stepper, section);
+                assert_eq!(means["objective"], means["prediction_loss"]);
+                (means["objective"], gradient, stepper.program().read_words_blocking(path).expect("reads"))
             };
             let (_, gradient, taken) = run(&weights);
             let numeric = differences(&weights, |v| {
@@ -256,11 +262,13 @@ fn losses_are_added_up_by_hand() {
     let y = b.buffer("y", Elem::U32, batch, Scope::Shared);
     let tape = b.buffer("losses", Elem::F32, steps * batch * losses::LEN, Scope::Shared);
     let sums = b.buffer("metrics", Elem::F32, METRICS, Scope::Shared);
-    for (name, word, training) in [("training", metrics::OBJECTIVE, 1), ("soft", metrics::SOFT, 0)] {
-        let call = MeanLoss {
+    for (name, word, training) in [("training", counted::OBJECTIVE, 1), ("soft", metrics::SOFT, 0)] {
+        let call = k::MeanLoss {
             rows: (steps * batch) as u32,
             batch: batch as u32,
             divisor: steps as u32,
+            stride: losses::LEN as u32,
+            at: losses::LOSS as u32,
             word: word as u32,
             training,
         };
@@ -278,7 +286,7 @@ fn losses_are_added_up_by_hand() {
         assert_eq!(rig.get("metrics"), all);
     };
     let sums = |objective, instances| {
-        [(metrics::OBJECTIVE, objective), (metrics::LOST, objective), (metrics::INSTANCES, instances)]
+        [(counted::OBJECTIVE, objective), (counted::LOST, objective), (counted::INSTANCES, instances)]
     };
     rig.run("training");
     expect(&rig, &sums(31.5, 3.0));

@@ -6,9 +6,11 @@
 #[cfg(feature = "cli")]
 mod command;
 mod common;
+mod golden_step;
 mod host;
 mod models;
 mod rig;
+mod runs;
 mod spoil;
 
 mod aaco;

@@ -1,7 +1,7 @@
-//! Cross-entropy and its gradient.
+//! Cross-entropy and its gradient, and the means of it that are shown.
 
-use super::words::{MARKS, NO_LABEL, losses};
-use super::{MATH, Part, Work, kernel, line, product};
+use super::words::{MARKS, NO_LABEL, losses, metrics};
+use super::{MATH, Part, REDUCE, Work, kernel, line, product};
 use crate::engine::cpu::{Args, Real};
 
 kernel! {
@@ -53,5 +53,32 @@ fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
         }
         out[row * losses::LEN + losses::LOSS] = loss;
         out[row * losses::LEN + losses::GUESS] = T::count(guess);
+    }
+}
+
+kernel! {
+    /// Adds a word of some rows of a tape, such as their losses, to a word of the metrics.
+    pub MeanLoss "mean_loss" [REDUCE, Part::Words(&metrics::WORDS), Part::Words(&MARKS)]
+    { rows, batch, divisor, stride, at, word, training }
+    (losses: F32 Read, y: U32 Read, metrics: F32 Write)
+    grid |_p| [1, 1, 1];
+    work |p| Work::of_numbers([1, 1, 1], product(&[p.rows, p.stride]));
+    twin mean_loss;
+}
+
+#[inline(always)]
+fn mean_loss<T: Real>(p: &MeanLoss, mut args: Args<T>) {
+    let (losses, y, metrics) = (args.reals(), args.words(), args.reals_mut());
+    let mut total = T::ZERO;
+    for (row, loss) in losses.chunks_exact(p.stride as usize).take(p.rows as usize).enumerate() {
+        if y[row % p.batch as usize] != NO_LABEL {
+            total += loss[p.at as usize];
+        }
+    }
+    let mean = total / T::count(p.divisor);
+    metrics[p.word as usize] += mean;
+    if p.training != 0 {
+        metrics[metrics::LOST] += mean;
+        metrics[metrics::INSTANCES] += T::count(p.batch);
     }
 }

@@ -20,7 +20,7 @@ pub use evaluate::{Asked, Greedy, Tally};
 pub(crate) use gather::places;
 pub use gather::{Gather, GatherBytes};
 pub use linear::{BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
-pub use loss::Loss;
+pub use loss::{Loss, MeanLoss};
 pub(crate) use mask::through_input;
 pub use mask::{Expand, MaskGrad};
 pub use masked::{Embed, EmbedGrad, EmbedSuffix};
@@ -440,6 +440,7 @@ pub static GENERAL: &[&Kernel] = &[
     Greedy::KERNEL,
     Tally::KERNEL,
     Asked::KERNEL,
+    MeanLoss::KERNEL,
 ];
 
 impl Twin {

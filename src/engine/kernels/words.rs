@@ -123,6 +123,23 @@ words! {
     }
 }
 
+words! {
+    /// Words of the training metrics that general kernels add to. A method's own are the two between them and, in an
+    /// evaluation, those behind them.
+    pub mod metrics: usize, first 0, prefix "", len "COUNTED" {
+        /// What training lowers.
+        OBJECTIVE,
+        /// A method's own.
+        OWN,
+        /// The same.
+        OWN_TOO,
+        /// The predictor's loss.
+        LOST,
+        /// Instances.
+        INSTANCES,
+    }
+}
+
 /// The numbers of the uses of randomness, for shaders.
 pub static STREAMS: Words = Words {
     numbers: &[

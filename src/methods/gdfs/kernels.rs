@@ -2,11 +2,11 @@
 
 use crate::engine::cpu::pack::{Pack, part_of, parts};
 use crate::engine::cpu::{Args, Real};
-use crate::engine::kernels::words::{MARKS, NEVER, NO_LABEL, losses, settings, words};
-use crate::engine::kernels::{BEST, Kernel, MATH, Params, Part, REDUCE, Work, each, kernel, product};
+use crate::engine::kernels::words::{MARKS, NEVER, metrics as counted, settings, words};
+use crate::engine::kernels::{BEST, Kernel, MATH, Params, Part, Work, each, kernel, product};
 
 /// All of them.
-pub static KERNELS: &[&Kernel] = &[Concrete::KERNEL, ConcreteGrad::KERNEL, MeanLoss::KERNEL];
+pub static KERNELS: &[&Kernel] = &[Concrete::KERNEL, ConcreteGrad::KERNEL];
 
 words! {
     /// Settings that change from epoch to epoch, behind the general ones.
@@ -29,21 +29,11 @@ words! {
 }
 
 words! {
-    /// Words of the metrics: in training, and of what an evaluation adds to the general ones.
-    pub mod metrics: usize, first 0, prefix "", len "COUNTED" {
-        /// What training lowers.
-        OBJECTIVE,
-        /// Not used.
-        NOTHING,
-        /// Not used either.
-        NOTHING_ELSE,
-        /// The predictor's loss.
-        LOST,
-        /// Instances.
-        INSTANCES,
-        /// In an evaluation: the loss over the steps under hard masks.
+    /// Words of what an evaluation adds to the general metrics.
+    pub mod metrics: usize, first super::counted::LEN, prefix "", len "EVALUATED" {
+        /// The loss over the steps under hard masks.
         HARD,
-        /// In an evaluation: the same under relaxed masks.
+        /// The same under relaxed masks.
         SOFT,
     }
 }
@@ -141,33 +131,5 @@ fn concrete_grad<T: Real>(p: &ConcreteGrad, mut args: Args<T>) {
         for (((to, &mask), &grad), &seen) in to.iter_mut().zip(mask).zip(grad).zip(seen) {
             *to = if seen >= step { (mask * (grad - pull) * scale).flush() } else { T::ZERO };
         }
-    }
-}
-
-kernel! {
-    /// Adds the losses of some rows of a tape to a word of the metrics.
-    pub MeanLoss "gdfs/mean_loss"
-    [REDUCE, Part::Words(&losses::WORDS), Part::Words(&metrics::WORDS), Part::Words(&MARKS)]
-    { rows, batch, divisor, word, training }
-    (losses: F32 Read, y: U32 Read, metrics: F32 Write)
-    grid |_p| [1, 1, 1];
-    work |p| Work::of_numbers([1, 1, 1], product(&[p.rows, losses::LEN as u32]));
-    twin mean_loss;
-}
-
-#[inline(always)]
-fn mean_loss<T: Real>(p: &MeanLoss, mut args: Args<T>) {
-    let (losses, y, metrics) = (args.reals(), args.words(), args.reals_mut());
-    let mut total = T::ZERO;
-    for (row, loss) in losses.chunks_exact(losses::LEN).take(p.rows as usize).enumerate() {
-        if y[row % p.batch as usize] != NO_LABEL {
-            total += loss[losses::LOSS];
-        }
-    }
-    let mean = total / T::count(p.divisor);
-    metrics[p.word as usize] += mean;
-    if p.training != 0 {
-        metrics[metrics::LOST] += mean;
-        metrics[metrics::INSTANCES] += T::count(p.batch);
     }
 }

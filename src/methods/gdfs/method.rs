@@ -11,7 +11,7 @@ use crate::nn::{Network, Weights};
 use crate::policy::Model;
 use crate::policy::history::{Epoch, Phase};
 use crate::problem::Problem;
-use crate::train::{Batches, Demand, EpochPlan, Method, Outcome, Then, Validation};
+use crate::train::{Batches, Demand, EpochPlan, Method, Outcome, Plateau, Then, Validation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -33,12 +33,9 @@ pub struct State {
     pub stage: usize,
     /// Epochs done of it.
     pub stage_epoch: usize,
-    /// Decays of its rate.
-    pub decays: usize,
-    /// Epochs since its best soft validation loss.
-    pub since_best: usize,
-    /// That loss.
-    pub best: Option<f64>,
+    /// Its soft validation loss.
+    #[serde(flatten)]
+    pub plateau: Plateau,
 }
 
 /// Places of the evaluation's further sums.
@@ -137,7 +134,7 @@ impl Method for Gdfs {
             phase: Phase::Stage(state.stage),
             stage: Stage {
                 temperature: config.temperature(state.stage),
-                rate: config.rate * config.decay.powi(state.decays as i32),
+                rate: state.plateau.rate(config.rate, config.decay),
             },
             step: self.sections.step,
             validate: self.validation(),
@@ -152,16 +149,7 @@ impl Method for Gdfs {
         }
         let soft = outcome.validation.extra[SOFT];
         state.stage_epoch += 1;
-        state.since_best += 1;
-        if state.best.is_none_or(|best| soft < best) {
-            (state.best, state.since_best) = (Some(soft), 0);
-        }
-        let mut rests = false;
-        if state.since_best >= config.patience {
-            rests = state.decays >= config.decays;
-            state.decays += 1;
-            state.since_best = 0;
-        }
+        let rests = state.plateau.is_over(soft, config.patience, config.decays);
         if !rests && state.stage_epoch < config.stage_epochs {
             return Ok(Then::default());
         }

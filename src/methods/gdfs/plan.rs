@@ -1,12 +1,12 @@
 //! GDFS's networks, tape and sections: a training step forward and backward, the pretraining, the evaluation.
 
 use super::config::Config;
-use super::kernels::{Concrete, ConcreteGrad, MeanLoss, hyper, metrics, stream};
-use crate::engine::kernels::words::losses;
-use crate::engine::kernels::{Greedy, MaskGrad};
+use super::kernels::{Concrete, ConcreteGrad, hyper, metrics, stream};
+use crate::engine::kernels::words::{losses, metrics as counted};
+use crate::engine::kernels::{Greedy, MaskGrad, MeanLoss};
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
 use crate::nn::{Dense, Masked, Network, Rows, Stack, Tape, Weights, pitch, word};
-use crate::train::{Batches, ChunkRows, Masks, Micro};
+use crate::train::{Batches, ChunkRows, Dropout, Masks, Micro};
 
 /// The method in a plan.
 #[derive(Clone, Debug)]
@@ -40,8 +40,7 @@ pub(super) struct Layout {
     pub batches: Batches,
     pub selector: Network,
     pub predictor: Network,
-    dropout: Vec<BufferId>,
-    threshold: Option<u32>,
+    dropout: Dropout,
     acquired_at: BufferId,
     path: BufferId,
     mask_grad: BufferId,
@@ -107,13 +106,8 @@ impl Layout {
         let [selector, predictor] =
             [selector, predictor].map(|stack| Network::new(stack, weights, batches.none));
 
-        let threshold = (config.dropout * 65536.0).round() as u32;
-        let dropped = if threshold > 0 { rows * steps } else { 0 };
-        let mut reals = |name: String, len| b.buffer(name, Elem::F32, len, Scope::Lane);
-        let hidden = config.hidden.iter().enumerate();
-        let dropout = hidden.map(|(layer, &width)| reals(format!("dropout.{layer}"), dropped * pitch(width)));
-        let dropout = dropout.collect();
-        let mask_grad = reals("mask_grad".into(), rows * steps * pitch(s.features));
+        let dropout = Dropout::declare(b, config.dropout, &config.hidden, rows * steps);
+        let mask_grad = b.buffer("mask_grad", Elem::F32, rows * steps * pitch(s.features), Scope::Lane);
         let tape = Tape::declare(b, "selector", &selector.stack, [rows, rows * steps, 0]);
         let relaxed = Relaxed::declare(b, "", &batches, &predictor.stack, [rows, steps]);
         let chunk_rows = s.evaluation_rows;
@@ -128,7 +122,6 @@ impl Layout {
             path: words("path", rows * steps),
             // What a relaxed choice also samples is not what an evaluation asks.
             scratch: words("evaluation.scratch", chunk_rows),
-            threshold: (threshold > 0).then_some(threshold),
             batches,
             selector,
             predictor,
@@ -142,25 +135,14 @@ impl Layout {
         }
     }
 
-    fn multipliers(&self) -> Option<&[BufferId]> {
-        self.threshold.map(|_| &self.dropout[..])
-    }
-
-    fn draw_dropout(&self, b: &mut PlanBuilder, micro: Micro, steps: usize) {
-        let Some(threshold) = self.threshold else { return };
-        for (layer, &multiplier) in self.dropout.iter().enumerate() {
-            let width = self.predictor.stack.layers[layer].outputs;
-            self.batches.draw_dropout(b, micro, steps, (layer, width), threshold, multiplier);
-        }
-    }
-
     fn mean_loss(&self, b: &mut PlanBuilder, p: MeanLoss, losses: BufferId, training: bool) {
         let (y, to) = if training {
             (self.batches.y, self.batches.metrics)
         } else {
             (self.batches.chunk.y, self.batches.chunk.metrics)
         };
-        b.call(MeanLoss { training: u32::from(training), ..p }, &[losses, y, to]);
+        let (stride, at) = (word(losses::LEN), word(losses::LOSS));
+        b.call(MeanLoss { stride, at, training: u32::from(training), ..p }, &[losses, y, to]);
     }
 
     /// k one-step losses: the rollout goes on hard masks, each step's relaxed successor is what the predictor is
@@ -184,7 +166,7 @@ impl Layout {
         let (s, rows) = (&self.batches.sizes, micro.rows);
         let (steps, all) = (s.horizon, s.horizon * rows);
         self.batches.draw_gumbel(b, micro, 2 * steps, s.features, self.relaxed.gumbel);
-        self.draw_dropout(b, micro, steps);
+        self.dropout.draw(b, &self.batches, micro, steps);
         let masked = self.masked(rows);
         let dense = self.relaxed.dense(self.batches.x, s.features);
         for t in 0..steps {
@@ -204,14 +186,14 @@ impl Layout {
         }
         let at = Rows { first: 0, count: all };
         let tape = &self.relaxed.predictor;
-        self.predictor.forward(b, 0, at, Some(dense.at(0)), tape, self.multipliers());
+        self.predictor.forward(b, 0, at, Some(dense.at(0)), tape, self.dropout.multipliers());
         self.batches.loss(b, [rows, all], None, [tape.logits(), self.batches.y, self.relaxed.losses]);
         let counted = MeanLoss {
             rows: word(all),
             batch: word(rows),
             divisor: word(steps),
-            word: word(metrics::OBJECTIVE),
-            training: 1,
+            word: word(counted::OBJECTIVE),
+            ..MeanLoss::default()
         };
         self.mean_loss(b, counted, self.relaxed.losses, true);
     }
@@ -221,7 +203,7 @@ impl Layout {
         let (steps, at) = (s.horizon, Rows { first: 0, count: s.horizon * rows });
         let divisor = s.batch * steps;
         let tape = &self.relaxed.predictor;
-        self.predictor.backward_hidden(b, at, tape, self.multipliers());
+        self.predictor.backward_hidden(b, at, tape, self.dropout.multipliers());
         self.predictor.backward_weights(b, at.count, tape, divisor, micro.accumulate);
         self.predictor.backward_first(b, at.count, self.relaxed.input, tape, divisor, micro.accumulate);
         let grad_input = tape.grad_input.unwrap_or(self.batches.none);
@@ -283,20 +265,20 @@ impl Layout {
                 self.batches.gather(b, micro);
                 let masks = Masks::Uniform { stream: stream::CARDINALITY, most: 1.0 };
                 self.batches.draw_masks(b, micro, (self.relaxed.masks, pitch(s.features)), masks);
-                self.draw_dropout(b, micro, 1);
+                self.dropout.draw(b, &self.batches, micro, 1);
                 let dense = self.relaxed.dense(self.batches.x, s.features);
                 self.batches.inputs().expand(b, rows, 0, false, dense);
-                self.predictor.forward(b, 0, at, Some(dense.at(0)), tape, self.multipliers());
+                self.predictor.forward(b, 0, at, Some(dense.at(0)), tape, self.dropout.multipliers());
                 self.batches.loss(b, [rows; 2], None, [tape.logits(), self.batches.y, self.relaxed.losses]);
                 let counted = MeanLoss {
                     rows: word(rows),
                     batch: word(rows),
                     divisor: 1,
-                    word: word(metrics::OBJECTIVE),
-                    training: 1,
+                    word: word(counted::OBJECTIVE),
+                    ..MeanLoss::default()
                 };
                 self.mean_loss(b, counted, self.relaxed.losses, true);
-                self.predictor.backward_hidden(b, at, tape, self.multipliers());
+                self.predictor.backward_hidden(b, at, tape, self.dropout.multipliers());
                 self.predictor.backward_weights(b, rows, tape, s.batch, micro.accumulate);
                 self.predictor.backward_first(b, rows, self.relaxed.input, tape, s.batch, micro.accumulate);
             });
@@ -317,7 +299,7 @@ impl Layout {
             batch: word(rows),
             divisor: word(s.horizon),
             word: word(at),
-            training: 0,
+            ..MeanLoss::default()
         };
         masked.forward(b, &predictor, &self.chunk_predictor, 0..1, None, false);
         for t in 0..s.horizon {
