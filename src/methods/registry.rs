@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::engine::kernels::{GENERAL, Kernel};
 use crate::error::{Error, Result};
 use crate::policy::{Model, Policy, Stored};
+use crate::problem::Problem;
 use crate::train::Training;
 use serde_json::Value;
 use std::path::Path;
@@ -45,6 +46,8 @@ pub struct Entry {
     pub kernels: &'static [&'static Kernel],
     /// What trades loss for cost.
     pub tradeoff: Tradeoff,
+    /// Thresholds of its stop rule that are worth a look, where it has one.
+    pub thresholds: fn(&Problem) -> Vec<f64>,
     /// Its settings for a table: the defaults that depend on one stand in the method.
     pub defaults: fn(&Dataset) -> Value,
     /// Given the defaults and the settings as they were chosen: the settings with those that follow from others, where

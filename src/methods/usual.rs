@@ -8,6 +8,8 @@ use serde_json::Value;
 
 /// The horizon where none is given: at most so many acquisitions.
 pub(crate) const HORIZON: usize = 30;
+/// Thresholds on the belief's entropy that are worth a look, as shares of what knowing nothing has.
+const DOUBTS: [f64; 6] = [0.05, 0.15, 0.3, 0.5, 0.7, 0.9];
 /// More passes over the rows an epoch only teach a small table by heart.
 const MOST_PASSES: usize = 20;
 
@@ -64,4 +66,10 @@ pub fn pass(rows: usize, batch: usize) -> usize {
 /// Training steps of an epoch, for passes over the data of so many: whole passes, as many as fit, and at least one.
 pub fn whole_passes(epoch_steps: usize, pass: usize) -> usize {
     pass * (epoch_steps / pass).max(1)
+}
+
+/// Thresholds on the belief's entropy that are worth a look.
+pub(crate) fn doubts(problem: &Problem) -> Vec<f64> {
+    let most = (problem.classes().len() as f64).ln();
+    DOUBTS.map(|share| (share * most * 1e3).round() / 1e3).to_vec()
 }

@@ -15,7 +15,7 @@ pub(crate) fn entropy(belief: &[f32]) -> f32 {
     belief.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
 }
 
-/// A threshold on the entropy, below which a case ends.
+/// A threshold of a stop rule, below which a case ends.
 ///
 /// # Errors
 /// It is not finite, or below zero.
@@ -24,6 +24,6 @@ pub(crate) fn threshold(at: f64) -> Result<f32> {
         return Ok(at as f32);
     }
     Err(Error::Config(format!(
-        "the threshold on the belief's entropy is {at}, but it must be a finite number, zero or more"
+        "the threshold of the stop rule is {at}, but it must be a finite number, zero or more"
     )))
 }

@@ -24,7 +24,7 @@ pub use model::{Model, Trained};
 pub use networks::{Networks, Stop};
 pub(crate) use perceptron::Activations;
 pub use perceptron::Perceptron;
-pub use policy::{Case, Policy, Tensor};
+pub use policy::{Case, Measure, Policy, Tensor};
 pub use predict::{OddCell, Prediction};
 pub use session::{Answer, Event, Question, Session, Step, Values};
 pub use tradeoff::{AlphaRange, Tradeoffs};

@@ -33,6 +33,15 @@ pub trait Policy: Send + Sync + std::fmt::Debug {
     fn boxed(&self) -> Box<dyn Policy>;
 }
 
+/// What a threshold of a stop rule is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// The entropy of the belief, in nats.
+    Doubt,
+    /// What the best feature is worth for its cost.
+    Worth,
+}
+
 /// One instance on its way through a policy. Nothing here allocates, but for [`Case::order`] and a search.
 pub trait Case: Send + Sync + std::fmt::Debug {
     /// Forgets everything.
@@ -78,6 +87,10 @@ pub trait Case: Send + Sync + std::fmt::Debug {
     fn gain(&self, best: usize) -> Option<f32> {
         let _ = best;
         None
+    }
+    /// What that threshold is of.
+    fn measure(&self) -> Measure {
+        Measure::Doubt
     }
     /// The probability of each class.
     fn belief(&self) -> &[f32];

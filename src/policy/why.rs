@@ -1,6 +1,7 @@
 //! Why a session asks for this and not for something else, and how sure it is to go on or to stop.
 
 use super::belief::{believe, entropy};
+use super::policy::Measure;
 use super::session::{Session, Step};
 
 /// What a policy weighs at some moment of a session.
@@ -37,6 +38,13 @@ pub enum Stopping {
     },
     /// It stops when going on would not lower loss and price together: by how much it is expected to, in nats.
     Gain(f32),
+    /// It stops when the best feature is worth less for its cost than a threshold.
+    Worth {
+        /// What it is worth now.
+        best: f32,
+        /// The threshold.
+        below: f32,
+    },
     /// Nothing can be asked for any more: all is known, cannot be had or does not fit the budget, or it is the last
     /// question that the horizon allows.
     Forced,
@@ -60,7 +68,10 @@ impl Session<'_> {
         let stopping = match (stop.and(share(order.len())), self.case.threshold(), gain) {
             _ if order.is_empty() => Stopping::Forced,
             (Some(share), ..) => Stopping::Share(share),
-            (_, Some(below), _) => Stopping::Doubt { entropy: entropy(self.case.belief()), below },
+            (_, Some(below), _) => match self.case.measure() {
+                Measure::Doubt => Stopping::Doubt { entropy: entropy(self.case.belief()), below },
+                Measure::Worth => Stopping::Worth { best: self.case.stop_score(order[0]), below },
+            },
             (.., Some(gain)) => Stopping::Gain(gain),
             (None, None, None) => Stopping::Forced,
         };

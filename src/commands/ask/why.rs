@@ -29,6 +29,11 @@ pub fn in_words(session: &Session<'_>) -> String {
             short(f64::from(*entropy)),
             short(f64::from(*below))
         ),
+        Stopping::Worth { best, below } => format!(
+            "the best is worth {} nats for its cost, and it stops below {}",
+            short(f64::from(*best)),
+            short(f64::from(*below))
+        ),
     };
     match (&wanted[..], stops) {
         ([], _) => "nothing more can be asked for".into(),
@@ -51,6 +56,7 @@ pub fn value(session: &Session<'_>) -> Value {
         Stopping::Share(share) => json!({ "share": share }),
         Stopping::Gain(gain) => json!({ "gain": gain }),
         Stopping::Doubt { entropy, below } => json!({ "entropy": entropy, "below": below }),
+        Stopping::Worth { best, below } => json!({ "worth": best, "below": below }),
     };
     let wanted: Vec<Value> = wanted
         .map(|wanted| json!({ "feature": name(session.model(), wanted), "share": wanted.share }))

@@ -23,9 +23,6 @@ const CURVE: usize = 13;
 /// Points of it that are tested and drawn.
 const TESTED: usize = 7;
 
-/// Thresholds on the belief's entropy where none are said, as shares of what knowing nothing has.
-const THRESHOLDS: [f64; 6] = [0.05, 0.15, 0.3, 0.5, 0.7, 0.9];
-
 /// What is trained, with what, and where it goes.
 pub struct Job<'a> {
     pub args: &'a Args,
@@ -171,10 +168,16 @@ impl Job<'_> {
             Aim::One(_) => [1, 1],
             Aim::Range(_) | Aim::Found => [CURVE, TESTED],
             Aim::Thresholds => {
-                let tested = self.args.thresholds.as_ref().map_or(THRESHOLDS.len(), Vec::len);
+                let tested = self.thresholds().len();
                 [tested, tested]
             }
         }
+    }
+
+    /// The thresholds that a model is tested at.
+    fn thresholds(&self) -> Vec<f64> {
+        let usual = || (self.entry.thresholds)(self.prepared.data.problem());
+        self.args.thresholds.clone().unwrap_or_else(usual)
     }
 
     /// Tests a model: at its α, at some of its range, or at each threshold. What was tested before is not tested again.
@@ -185,10 +188,7 @@ impl Job<'_> {
             Aim::Range(_) | Aim::Found => trained.model.alphas().map_or(Vec::new(), |range| {
                 range.grid(TESTED).into_iter().map(|alpha| range.shown(alpha)).collect()
             }),
-            Aim::Thresholds => self.args.thresholds.clone().unwrap_or_else(|| {
-                let most = (data.problem().classes().len() as f64).ln();
-                THRESHOLDS.map(|share| (share * most * 1e3).round() / 1e3).to_vec()
-            }),
+            Aim::Thresholds => self.thresholds(),
         };
         let (mut points, mut known) = (Vec::new(), Vec::new());
         for tradeoff in tradeoffs {

@@ -12,6 +12,7 @@ pub static ENTRY: Entry = Entry {
     about: "greedy dynamic feature selection: each question is the best single one; one training for every threshold",
     kernels: kernels::KERNELS,
     tradeoff: Tradeoff::Threshold,
+    thresholds: usual::doubts,
     defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),
     settle: |_, chosen| Ok(chosen),
     tried: &[],

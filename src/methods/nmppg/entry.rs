@@ -13,6 +13,7 @@ pub static ENTRY: Entry = Entry {
     about: "non-myopic pathwise policy gradients: the whole trajectory is relaxed; one model for every α",
     kernels: kernels::KERNELS,
     tradeoff: Tradeoff::Alpha,
+    thresholds: |_| Vec::new(),
     defaults: |data| serde_json::to_value(Config::for_table(data, Alpha::Auto)).unwrap_or_default(),
     // How far the average reaches back follows from how long the run is.
     settle: |defaults, chosen| {
