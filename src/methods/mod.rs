@@ -1,6 +1,7 @@
 //! Methods: each is one folder, and one line of [`METHODS`].
 
 pub mod aaco;
+pub mod dime;
 pub mod fixed;
 pub mod gdfs;
 pub mod nmppg;
@@ -14,4 +15,4 @@ pub use registry::{Entry, Tradeoff, Trial, Try, find, kernels};
 pub use usual::{pass, whole_passes};
 
 /// Every method there is. Whatever walks over methods (the command, the report, the tests) finds them here.
-pub static METHODS: &[&Entry] = &[&nmppg::ENTRY, &gdfs::ENTRY, &aaco::ENTRY, &fixed::ENTRY];
+pub static METHODS: &[&Entry] = &[&nmppg::ENTRY, &gdfs::ENTRY, &dime::ENTRY, &aaco::ENTRY, &fixed::ENTRY];

@@ -8,6 +8,9 @@ use serde_json::Value;
 
 /// The horizon where none is given: at most so many acquisitions.
 pub(crate) const HORIZON: usize = 30;
+/// What a feature counts as costing at least where something is divided by costs: the gain of a free one is still to be
+/// compared. Shaders have the same number.
+pub(crate) const CHEAPEST: f64 = 1e-3;
 /// Thresholds on the belief's entropy that are worth a look, as shares of what knowing nothing has.
 const DOUBTS: [f64; 6] = [0.05, 0.15, 0.3, 0.5, 0.7, 0.9];
 /// More passes over the rows an epoch only teach a small table by heart.

@@ -11,7 +11,7 @@ use querent::{Budget, Engine, Feature, Model, Problem, Step, wgpu};
 
 /// Six features in seven columns, and one more column that is known from the start: the sum of a, b and the second
 /// column of `pair` makes the label; `dear` is a again, but costs more. The classes have weights.
-fn data(rows: [usize; 3]) -> Dataset {
+pub fn data(rows: [usize; 3]) -> Dataset {
     let costs = [("dear", 3.0), ("noise", 1.0), ("a", 1.0), ("pair", 1.0), ("b", 1.0), ("free", 0.0)];
     let features = costs.map(|(name, cost)| Feature { name: name.into(), cost }).to_vec();
     let problem = Problem::new(features, vec![0, 1, 2, 3, 3, 4, 5], vec!["no".into(), "yes".into()])

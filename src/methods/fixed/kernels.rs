@@ -6,6 +6,7 @@ use crate::engine::kernels::words::{clock, losses, settings, words};
 use crate::engine::kernels::{
     GROUPS, Kernel, Params, Part, RANDOM, REDUCE, Work, area, kernel, line, product, source,
 };
+use crate::methods::usual::CHEAPEST;
 
 /// All of them.
 pub static KERNELS: &[&Kernel] =
@@ -32,9 +33,6 @@ words! {
         LIST,
     }
 }
-
-/// What a feature counts as costing at least: the gain of a free one is still to be compared.
-const CHEAPEST: f64 = 1e-3;
 
 kernel! {
     /// The first layer as if one more feature were known, for several features at once.
