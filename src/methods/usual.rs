@@ -13,6 +13,8 @@ pub(crate) const HORIZON: usize = 30;
 pub(crate) const CHEAPEST: f64 = 1e-3;
 /// Thresholds on the belief's entropy that are worth a look, as shares of what knowing nothing has.
 const DOUBTS: [f64; 6] = [0.05, 0.15, 0.3, 0.5, 0.7, 0.9];
+/// A table of fewer training rows gets dropout.
+pub(crate) const FEW_ROWS: usize = 5_000;
 /// More passes over the rows an epoch only teach a small table by heart.
 const MOST_PASSES: usize = 20;
 

@@ -25,6 +25,7 @@ fn small(data: &Dataset) -> Value {
         ("warm_up_epochs", json!(2)),
         ("epoch_steps", json!(6)),
         ("epsilon", json!(0.3)),
+        ("epsilon_decay", json!(0.2)),
         ("epsilons", json!(3)),
         ("seed", json!(5)),
     ];

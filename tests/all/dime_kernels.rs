@@ -266,6 +266,7 @@ fn a_batch_in_pieces() {
         horizon: Some(3),
         hidden: vec![6, 5],
         batch: 45,
+        dropout: 0.3,
         epsilon: 0.4,
         seed: 11,
         ..Config::default()

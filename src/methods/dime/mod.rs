@@ -8,6 +8,9 @@
 //! worth q = σ(v) · H; along a rollout, the loss of a step is (q_a − δ)² + ℓ_{t+1}, δ = ℓ_t − ℓ_{t+1} and H being constants.
 //!
 //! What the original does otherwise:
+//! - It has ten ε from 0.05 on, each a fifth of the one before, and dropout 0.3. Here there are four from 0.4 on, each a quarter,
+//!   much as in the re-implementation whose results on the Syn tasks are published, and only small tables get dropout:
+//!   docs/methods.md has what either reaches. All of it can be set.
 //! - It may choose again what is acquired, by its values in training and by chance; here both choose among the rest.
 //! - Its two networks have common weights, but dropout of their own; here a state goes through the hidden layers once.
 //! - It goes on from the last weights when ε falls; here from the best so far, with an Adam that has seen nothing, as

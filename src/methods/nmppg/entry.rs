@@ -39,8 +39,6 @@ fn read(settings: &Value) -> Result<Config> {
     usual::read(super::NAME, settings)
 }
 
-/// A table of fewer training rows gets dropout.
-const FEW_ROWS: usize = 5_000;
 /// From so many training rows on the predictor need not be kept from learning them by heart.
 const MANY_ROWS: usize = 20_000;
 /// Its share of the loss on sub-masks is then less, and what it is for gets the rest.
@@ -54,7 +52,7 @@ impl Config {
         let rows = data.sizes()[0];
         let mut config = Self::new(alpha);
         config.schedule.epoch_steps = usual::epoch_steps(config.schedule.epoch_steps, config.batch, data);
-        if rows < FEW_ROWS {
+        if rows < usual::FEW_ROWS {
             config.networks.dropout = 0.3;
         }
         if rows >= MANY_ROWS {
