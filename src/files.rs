@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Writes a file under a temporary name beside its place, then renames it. If anything fails, the
-/// old file is untouched and nothing is left behind. When it is in its place it is on the disk, and so is its name.
+/// old file is untouched and nothing is left behind. When it is in its place it is on the disk, and so is its name (if
+/// the system fails at that last step, the new file stands and the error says so).
 ///
 /// # Errors
 /// What the system reports, with the path.

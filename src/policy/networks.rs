@@ -183,8 +183,8 @@ impl<'p> Case for Instance<'p> {
         fits
     }
 
-    fn unavailable(&mut self, feature: usize) {
-        self.tell(feature, true);
+    fn available(&mut self, feature: usize, is: bool) {
+        self.tell(feature, !is);
     }
 
     /// The highest logit, the lowest index where there are several.

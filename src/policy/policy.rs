@@ -54,9 +54,10 @@ pub trait Case: Send + Sync + std::fmt::Debug {
     /// Takes normalized values of columns: a feature's, or, without one, what is known from the start. `false` if its
     /// outputs would overflow; nothing has changed then.
     fn observe(&mut self, feature: Option<usize>, columns: &[u32], inputs: &[f32]) -> bool;
-    /// Says that a feature cannot be had, to a policy that was trained to make something of it. It is not open from now
-    /// on, unless it is observed after all.
-    fn unavailable(&mut self, _feature: usize) {}
+    /// Says whether a feature can be had, to a policy that was trained to make something of it.
+    fn available(&mut self, feature: usize, is: bool) {
+        let _ = (feature, is);
+    }
     /// The feature to acquire next, of those that are open; `None` if there is none.
     fn best(&self, open: &dyn Fn(usize) -> bool) -> Option<usize>;
     /// All that are open, the most wanted first: [`Case::best`] again and again, each time without those before.

@@ -298,12 +298,12 @@ impl<'m> Session<'m> {
     /// What no longer fits into the budget cannot be had: the policy is told, as long as there is something left to choose.
     fn tell_budget(&mut self) {
         let features = self.model.problem().features();
-        if self.budget.is_infinite() || !(0..features.len()).any(|feature| self.is_open(feature)) {
+        if !(0..features.len()).any(|feature| self.is_open(feature)) {
             return;
         }
         for (index, feature) in features.iter().enumerate() {
-            if self.status[index] == Status::Open && !self.fits(feature) {
-                self.case.unavailable(index);
+            if self.status[index] == Status::Open {
+                self.case.available(index, self.fits(feature));
             }
         }
     }
@@ -404,7 +404,7 @@ impl<'m> Session<'m> {
     pub fn unavailable(&mut self, feature: usize) -> Result<()> {
         if self.check(feature)? == Status::Open {
             self.status[feature] = Status::Unavailable;
-            self.case.unavailable(feature);
+            self.case.available(feature, false);
             self.record(feature, Answer::Unavailable, 0.0);
         }
         Ok(())

@@ -46,8 +46,9 @@ impl Lock {
                 return Err(Error::file(folder, what).into());
             }
             // A file system without locks is no reason not to train.
-            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::Error(error)) => {
+                log::warn!("{}: {error}: nothing keeps another process out", path.display());
+            }
         }
         Ok(Self { _file: file })
     }

@@ -172,11 +172,15 @@ fn fitting(seconds: f64, epochs: &[Rate]) -> usize {
 }
 
 /// A schedule that fits: assignments that change the settings, how to keep to it, and what to say about it. A run that goes
-/// on has some epochs behind it and keeps its schedule: only what is left has to fit, by shorter epochs.
+/// on has so many epochs behind it and keeps its schedule: only what is left has to fit, by shorter epochs.
 ///
 /// # Errors
 /// There is no time for even the shortest; or the rehearsal failed.
-pub fn plan(task: &Task, allotted: &Allotted, behind: usize) -> Result<(Vec<String>, Pace, String), Failure> {
+pub fn plan(
+    task: &Task,
+    allotted: &Allotted,
+    behind: Option<usize>,
+) -> Result<(Vec<String>, Pace, String), Failure> {
     let begun = Instant::now();
     let ends = allotted.next();
     let (measured, row) = rehearse(task)?;
@@ -196,12 +200,12 @@ pub fn plan(task: &Task, allotted: &Allotted, behind: usize) -> Result<(Vec<Stri
     let most = whole_passes(task);
     let mut counts = whole;
     let validations = |counts| schedule(counts).iter().map(|rate| rate.validation).sum::<f64>();
-    while behind == 0 && validations(counts) > VALIDATIONS * left && counts[1] > 1 {
+    while behind.is_none() && validations(counts) > VALIDATIONS * left && counts[1] > 1 {
         let stage = counts[1] - 1;
         counts = [(whole[0] * stage).div_ceil(whole[1]), stage];
     }
     let all = schedule(counts);
-    let epochs = &all[behind.min(all.len())..];
+    let epochs = &all[behind.unwrap_or(0).min(all.len())..];
     let steps = if epochs.is_empty() { most } else { fitting(left, epochs).min(most) };
     let minutes = |seconds: f64| format!("{:.2}", seconds / 60.0);
     if steps == 0 {
@@ -217,9 +221,9 @@ pub fn plan(task: &Task, allotted: &Allotted, behind: usize) -> Result<(Vec<Stri
     let takes: f64 = epochs.iter().map(|rate| rate.step * steps as f64 + rate.validation).sum();
     let mut changes = Vec::new();
     let said = if steps == most && counts == whole {
-        let what = if behind == 0 { "the whole schedule" } else { "what is left" };
+        let what = if behind.is_none() { "the whole schedule" } else { "what is left" };
         format!("--minutes {}: {what} fits, at most {} min", allotted.minutes, minutes(takes))
-    } else if behind > 0 {
+    } else if behind.is_some() {
         format!(
             "--minutes {}: {} epochs are left, of about {steps} training steps each instead of {most}",
             allotted.minutes,

@@ -127,7 +127,7 @@ impl Job<'_> {
                 settings = self.settings(&minutes::kept(&Checkpoint::load(&checkpoint)?.settings()))?;
             }
             Some(allotted) => {
-                let (changes, planned) = plan(&settings, allotted, 0)?;
+                let (changes, planned) = plan(&settings, allotted, None)?;
                 settings = self.settings(&changes)?;
                 pace = Some(planned);
             }
@@ -145,7 +145,7 @@ impl Job<'_> {
             })?;
             files::clear_remains(&checkpoint);
             if let Some(allotted) = allotted {
-                pace = Some(plan(&schedule, allotted, trainer.epochs_behind())?.1);
+                pace = Some(plan(&schedule, allotted, Some(trainer.epochs_behind()))?.1);
             }
         }
         progress::train(engine, &mut *trainer, &checkpoint, talk, pace)?;

@@ -3,7 +3,7 @@
 use super::rows;
 use super::search::Pick;
 use crate::data::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::methods::nmppg::Alpha;
 use crate::methods::range::{self, Rule};
 use crate::methods::usual;
@@ -130,11 +130,21 @@ impl Config {
     }
 }
 
+/// Neighbours, candidate sets and rounds at most: beyond this a search would take hours, or more memory than there is.
+const MOST: usize = 1 << 20;
+
 impl Settings for Config {
     fn check(&self, problem: &Problem) -> Result<()> {
         usual::check_steps(self.steps(problem), problem)?;
         usual::check_hidden(&self.hidden)?;
         self.alpha.check()?;
+        for (name, value) in
+            [("neighbours", self.neighbours), ("candidates", self.candidates), ("rounds", self.rounds)]
+        {
+            if value > MOST {
+                return Err(Error::Config(format!("{name} is {value}, but it must be at most {MOST}")));
+            }
+        }
         range::check(&[
             ("batch", self.batch as f64, Rule::Count),
             ("patience", self.patience as f64, Rule::Count),

@@ -16,7 +16,8 @@
 //!   neighbour after the other; of equal values the first set counts, and nothing comes first.
 //!
 //! α is a setting of the search: one model serves any. The predictor is trained on random masks, then on those that
-//! rollouts of the search visit, half and half with random ones. A training row is never its own neighbour there. The
+//! rollouts of the search visit, half and half with random ones. A training row is never its own neighbour there, once something is
+//! known of it. The
 //! model's file holds the training rows, of at most 2²⁶ numbers.
 //!
 //! What the public code does otherwise: it gives probabilities to a cross-entropy that expects logits, which flattens all

@@ -267,16 +267,20 @@ impl Instance<'_> {
         self.of.oracle.search(self.known(), open, self.alpha)
     }
 
-    /// With nothing known all cases are the same: the first one searches, the others wait for it.
+    /// With nothing known all cases with the same open features are the same: what one has found serves the others. Nobody
+    /// waits for a search: two that search at once find the same.
     fn start(&self, open: &[usize]) -> Option<Found> {
-        let mut starts = self.of.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        let starts = || self.of.starts.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (self.alpha.to_bits(), open.to_vec());
-        if let Some((_, found)) = starts.iter().find(|(of, _)| *of == key) {
-            return Some(*found);
+        let known = starts().iter().find(|(of, _)| *of == key).map(|(_, found)| *found);
+        if known.is_some() {
+            return known;
         }
         let found = self.search(open)?;
+        let mut starts = starts();
+        // The first one stays: it is most likely that of a case with everything open.
         if starts.len() >= STARTS {
-            starts.remove(0);
+            starts.remove(1);
         }
         starts.push((key, found));
         Some(found)

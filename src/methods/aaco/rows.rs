@@ -119,6 +119,7 @@ impl Rows {
 /// The rows of the least distance, without one that is left out: from the nearest on, and of equally near ones the
 /// first.
 pub(super) fn nearest(distances: &[f32], count: usize, left_out: Option<usize>) -> Vec<usize> {
+    let count = count.min(distances.len());
     let mut found: Vec<(f32, usize)> = Vec::with_capacity(count + 1);
     for (row, &distance) in distances.iter().enumerate() {
         let is_full = found.len() == count;

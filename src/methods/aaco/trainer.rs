@@ -113,7 +113,9 @@ impl Trainer {
                 let work = move || Self::round(&data, &config, &state, &bare);
                 let rolling = std::thread::Builder::new().name("querent rollouts".into()).spawn(work);
                 self.rolling = Some(rolling.map_err(|error| {
-                    Error::Config(format!("there is no thread for the rollouts of aaco: {error}"))
+                    Error::Config(format!(
+                        "there is no thread for the rollouts of aaco: {error}; rounds=0 trains without them"
+                    ))
                 })?);
             }
         }

@@ -252,6 +252,29 @@ fn chance_grad<V: Pack>(
     spent * part_of(set, costs, part) + unseen * part_of(set, from_mask, part)
 }
 
+/// Σ r̃ dr̃.
+#[inline(always)]
+fn pull_of<V: Pack>(set: V::Set, spent: V, chance: &[V::Real], of: [&[V::Real]; 3]) -> V::Real {
+    let mut pull = V::splat(set, V::Real::ZERO);
+    for part in parts::<V>(chance.len()) {
+        pull = pull + part_of::<V>(set, chance, &part) * chance_grad::<V>(set, spent, of, &part);
+    }
+    pull.total()
+}
+
+/// REINFORCE's part of a row: its share of the gradient times what the row pays beyond its instance's other rollouts; 0
+/// if there are none.
+#[inline(always)]
+fn advantage_of<T: Real>(row: usize, rollouts: Range<usize>, share: T, ahead: impl Fn(usize) -> T) -> T {
+    if rollouts.len() < 2 {
+        return T::ZERO;
+    }
+    let count = T::count(rollouts.len() as u32 - 1);
+    let others = rollouts.filter(|&other| other != row);
+    let mean = others.map(&ahead).sum::<T>() / count;
+    share * (ahead(row) - mean)
+}
+
 #[inline(always)]
 fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
     let (logits, masks, mask_grad) = (args.reals_mut(), args.reals(), args.reals());
@@ -283,7 +306,7 @@ fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
             let value = if last { loss_at(next) } else { tape[next * scalars::LEN + scalars::VALUE] };
             (alpha * tape[at * scalars::LEN + scalars::PRICE] + value, value)
         };
-        let (paid, value_next) = ahead(tape, row);
+        let (_, value_next) = ahead(tape, row);
         let now = &tape[tape_row * scalars::LEN..][..scalars::LEN];
         let (survival, halt, go) = (now[scalars::SURVIVAL], now[scalars::HALT], now[scalars::GO]);
         let (entropy, price, loss) = (now[scalars::ENTROPY], now[scalars::PRICE], loss_at(tape_row));
@@ -291,24 +314,17 @@ fn select_grad<V: Pack>(set: V::Set, p: &SelectGrad, mut args: Args<V::Real>) {
         let dq = survival * (loss - alpha * price - value_next);
         let advantage = if reinforce > zero {
             let rollouts = rollouts_of(row, rows, settings[hyper::ROLLOUTS]);
-            let others = rollouts.clone().filter(|&other| other != row);
-            let count = V::Real::count(rollouts.len() as u32 - 1);
-            let mean = others.map(|other| ahead(tape, other).0).sum::<V::Real>() / count;
-            if rollouts.len() > 1 { reinforce * survival * go * (paid - mean) } else { zero }
+            advantage_of(row, rollouts, reinforce * survival * go, |row| ahead(tape, row).0)
         } else {
             zero
         };
         let chosen = path[tape_row] as usize;
 
         let spent = splat(survival * alpha * go);
-        let mut pull = splat(zero);
-        if relaxed > zero {
-            for part in parts::<V>(features) {
-                let dr = chance_grad::<V>(set, spent, [costs, mask, from_mask], &part);
-                pull = pull + part_of::<V>(set, chance, &part) * dr;
-            }
-        }
-        let pull = pull.total();
+        let pull = match relaxed > zero {
+            true => pull_of::<V>(set, spent, chance, [costs, mask, from_mask]),
+            false => zero,
+        };
         let log_p_stop = z[features] * cool_hard - top - log_mass;
         let stopping = log_p_stop.exp_down();
         // Where nothing can be had, there is no decision to guard.
