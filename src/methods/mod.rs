@@ -1,6 +1,7 @@
 //! Methods: each is one folder, and one line of [`METHODS`].
 
 pub mod aaco;
+pub mod alpha;
 pub mod dime;
 pub mod fixed;
 pub mod gdfs;

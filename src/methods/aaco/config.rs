@@ -4,7 +4,7 @@ use super::rows;
 use super::search::Pick;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::methods::nmppg::Alpha;
+use crate::methods::alpha::Alpha;
 use crate::methods::range::{self, Rule};
 use crate::methods::usual;
 use crate::problem::Problem;

@@ -7,7 +7,7 @@ use super::policy::Search;
 use super::rows;
 use crate::data::{Dataset, Part};
 use crate::error::Result;
-use crate::methods::nmppg::{Alpha, Survey, narrowed};
+use crate::methods::alpha::{Alpha, Survey, narrowed};
 use crate::policy::{AlphaRange, Case};
 use crate::random::Source;
 use rayon::prelude::*;

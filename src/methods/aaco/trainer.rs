@@ -9,7 +9,7 @@ use super::rows::Rows;
 use crate::data::Dataset;
 use crate::engine::{Budget, Engine, Program};
 use crate::error::{Error, Result};
-use crate::methods::nmppg::Alpha;
+use crate::methods::alpha::Alpha;
 use crate::policy::history::Epoch;
 use crate::policy::{AlphaRange, Model};
 use crate::train::{Progress, Recorded, Training};

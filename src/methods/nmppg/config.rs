@@ -1,8 +1,8 @@
 //! What a training run is set to, by subject.
 
-use super::alpha::Alpha;
 use super::stage::Stage;
 use crate::error::{Error, Result};
+use crate::methods::alpha::Alpha;
 use crate::methods::range::{self, Rule};
 use crate::methods::{set, usual};
 use crate::problem::Problem;

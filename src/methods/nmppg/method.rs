@@ -1,6 +1,5 @@
 //! NM-PPG as the trainer sees it: its settings as words, its schedule, its result.
 
-use super::alpha::{Alpha, Survey, narrowed, within};
 use super::config::Config;
 use super::kernels::hyper;
 use super::plan::NmPpg;
@@ -10,6 +9,7 @@ use crate::data::Normalization;
 use crate::engine::kernels::words::{METRICS, general, settings};
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::error::{Error, Result};
+use crate::methods::alpha::{self, Alpha, Survey, narrowed, within};
 use crate::nn::{Network, Weights};
 use crate::policy::history::{Epoch, Phase};
 use crate::policy::{Model, Tradeoffs, tradeoff};
@@ -174,7 +174,7 @@ impl Method for NmPpg {
             values[settings::CONDITION_FROM] = from;
             values[settings::CONDITION_TO] = to;
             values[settings::CONDITION_MARGIN] =
-                (super::alpha::MARGIN * (to - from)).min(from).min(1.0 - to).max(0.0);
+                (alpha::MARGIN * (to - from)).min(from).min(1.0 - to).max(0.0);
             values[settings::CONDITION_UNIT] = 0.5 * (from + to);
             values[settings::CONDITION_SPAN] = scale.span();
         }

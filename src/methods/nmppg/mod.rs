@@ -7,7 +7,6 @@
 //! kernel beside its shader. `policy.rs` is what comes out of a run, `entry.rs` the method's line in the list. `steps.rs`
 //! and `replay.rs` run single steps, for tests and for ports.
 
-mod alpha;
 mod backward;
 mod config;
 mod entry;
@@ -25,10 +24,9 @@ mod steps;
 mod traces;
 mod trial;
 
+pub use crate::methods::alpha::{Alpha, Survey};
 pub use crate::policy::history::Evaluation;
 pub use crate::train::{Buffers, Checkpoint, Memory, NetworkView, Progress, Recorded, Shape};
-pub(crate) use alpha::narrowed;
-pub use alpha::{Alpha, Survey};
 pub use config::{Config, Exploration, Gradient, Networks, Predictor, RENAMED, Rollout, Schedule};
 pub use entry::ENTRY;
 pub use method::State;

@@ -1,10 +1,10 @@
 //! NM-PPG's buffers and sections.
 
-use super::alpha::shows_half;
 use super::config::{Config, Rollout};
 use super::kernels::scalars;
 use crate::engine::kernels::words::losses;
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
+use crate::methods::alpha::shows_half;
 use crate::nn::{Dense, Inputs, Masked, Network, Stack, Tape, Weights, pitch};
 use crate::random::stream;
 use crate::train::{Batches, Masks};

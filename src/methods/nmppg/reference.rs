@@ -3,11 +3,11 @@
 //! table likes.
 
 use super::Stepper;
-use super::alpha::Alpha;
 use super::config::Config;
 use crate::data::{Dataset, Part, Split};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::methods::alpha::Alpha;
 use crate::policy::history::Evaluation;
 use crate::problem::{Feature, Problem};
 

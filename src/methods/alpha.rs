@@ -106,7 +106,7 @@ impl Alpha {
     }
 
     /// The trade-offs a run begins with; `None` for a single one, and for a range that is still to be found.
-    pub(super) fn given(&self) -> Option<Tradeoffs> {
+    pub(crate) fn given(&self) -> Option<Tradeoffs> {
         match *self {
             Alpha::Range(ends) => AlphaRange::try_from(ends).ok().map(within),
             _ => None,
@@ -115,10 +115,10 @@ impl Alpha {
 }
 
 /// How far beyond the range instances get an α in training, as a share of its width.
-pub(super) const MARGIN: f64 = 0.1;
+pub(crate) const MARGIN: f64 = 0.1;
 
 /// A range on a scale that is wider, as instances get an α from a little beyond the ends as well.
-pub(super) fn within(trained: AlphaRange) -> Tradeoffs {
+pub(crate) fn within(trained: AlphaRange) -> Tradeoffs {
     Tradeoffs { scale: trained.widened(MARGIN), trained }
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn narrowed(range: AlphaRange, costs: &[f64]) -> AlphaRange {
 }
 
 /// Whether half of the features is no more than policies of a horizon can show, so that the warm-up may show it.
-pub(super) fn shows_half(horizon: usize, features: usize) -> bool {
+pub(crate) fn shows_half(horizon: usize, features: usize) -> bool {
     2 * horizon >= features
 }
 
@@ -178,7 +178,7 @@ impl Survey {
     }
 
     /// What one pays without a policy, at some α: the less of asking nothing and asking everything.
-    pub(super) fn without_policy(&self, alpha: f64) -> f64 {
+    pub(crate) fn without_policy(&self, alpha: f64) -> f64 {
         // Never zero: others are divided by it.
         self.nothing.min(self.everything + alpha * self.cost).max(1e-6)
     }
