@@ -12,7 +12,7 @@
 //! Where the training rows have missing cells, one more column of the same feature is 1 for a missing
 //! cell: acquiring the feature reveals that it is missing.
 
-#[cfg(any(feature = "table", test))]
+#[cfg(feature = "table")]
 pub(crate) use super::field::in_order;
 pub(crate) use super::field::listed;
 pub use super::field::{Code, Field, Notice, canonical};
