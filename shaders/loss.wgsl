@@ -1,6 +1,7 @@
 // Cross-entropy of each row, weighted by its class, and its gradient: with f = softmax(logits),
 //   ℓ = −w_y ln f_y        ∂ℓ/∂logits = w_y (f − onehot y), written over the logits.
-// A thread a row; `batch` rows repeat their labels along the tape. Rows without a label count zero.
+// A thread a row; `batch` rows repeat their labels along the tape. Rows without a label, and those before
+// `from_row`, count zero.
 // The class weights follow the features' costs in `costs`. With a `weight_stride`, the gradient (not
 // the loss) is also multiplied by the row's own weight, a word of `row_weights`: how much the predictor cares for it.
 
@@ -26,7 +27,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     }
     var weight = 0.0;
     var loss = 0.0;
-    if (label != NO_LABEL) {
+    if (label != NO_LABEL && row >= p.from_row) {
         weight = costs[p.weights + label];
         loss = weight * (ln_pos(mass) + top - logits[at + label]);
     }

@@ -59,8 +59,8 @@ def unit(word):
     return ((word >> 9) + 0.5) / 2**23
 
 
-def gumbel(meta, batch, width):
-    """k rows of noise for the relaxed choices of a rollout, then k for the sampled ones."""
+def gumbel(meta, batch, width, noises=2):
+    """k rows of noise for the relaxed choices of a rollout, then k for the sampled ones where they have their own."""
     quarter = -(-width // 4)
 
     def row(t, instance):
@@ -68,7 +68,7 @@ def gumbel(meta, batch, width):
         words = [drawn[at % quarter][at // quarter] for at in range(width)]
         return [-math.log(-math.log(unit(word))) for word in words]
 
-    return torch.tensor([[row(t, i) for i in range(batch)] for t in range(2 * int(meta["k"]))], dtype=torch.float64)
+    return torch.tensor([[row(t, i) for i in range(batch)] for t in range(noises * int(meta["k"]))], dtype=torch.float64)
 
 
 def multipliers(meta, layer, steps, batch, width):
@@ -124,8 +124,11 @@ def shuffled(meta, rows):
 # The step
 
 
-def step(inputs, meta):
-    """Returns what the step should give, by name without `expect.`, and its margins: how near it came to a branch."""
+def step(inputs, meta, rollout=None, states=0, noises=2, groups=1):
+    """Returns what the step should give, by name without `expect.`, and its margins: how near it came to a branch.
+
+    For another method: its rollout, the states it has beyond its k choices, its noises, and its optimiser groups."""
+    rollout = rollout or relaxed_rollout
     t = {name: v.double() if v.is_floating_point() else v.long() for name, v in inputs.items()}
     k, batch, turn = int(meta["k"]), int(meta["batch"]), int(meta["turn"])
     layers = sum(name.startswith("selector.") and name.endswith(".bias") for name in t)
@@ -159,23 +162,28 @@ def step(inputs, meta):
     dropout = []
     if float(meta["dropout"]) > 0:
         widths = [len(t[f"predictor.{i}.bias"]) for i in range(layers - 1)]
-        dropout = [multipliers(meta, i, 1 if warm_up else k, batch, width) for i, width in enumerate(widths)]
+        dropout = [multipliers(meta, i, 1 if warm_up else k + states, batch, width) for i, width in enumerate(widths)]
     expect = {"order": order} | {f"dropout.{i}": multiplier for i, multiplier in enumerate(dropout)}
     if warm_up:
         mask = cardinality(meta, batch, d)
         objective = loss(mask.double(), 0).mean()
         expect |= {"mask": mask.long()}
     else:
-        noise = gumbel(meta, batch, d)
+        noise = gumbel(meta, batch, d, noises)
         objective, path = rollout(k, meta, noise, lambda mask: mlp(selector, mask), loss, near, (batch, d))
         expect |= {"gumbel": noise, "path": path}
 
-    # One loss and one Adam for both networks.
+    # One loss; one Adam for both networks, or one each: then the pretraining has the predictor's alone.
     at = [f"{net}.{name}" for net in NETS for name in names]
     grads = torch.autograd.grad(objective, selector + predictor, materialize_grads=True, allow_unused=True)
     weights = [t[name].detach().clone() for name in at]
-    adam = torch.optim.Adam(weights, lr=float(meta["rate"]), betas=golden.BETAS, eps=golden.EPSILON)
+    rates = [float(meta["rate"] if groups == 1 else meta[f"{name.split('.')[0]}_rate"]) for name in at]
+    adam = torch.optim.Adam(
+        [dict(params=[weight], lr=rate) for weight, rate in zip(weights, rates)], betas=golden.BETAS, eps=golden.EPSILON
+    )
     for name, weight, grad in zip(at, weights, grads):
+        if warm_up and groups == 2 and name.startswith("selector."):
+            continue
         weight.grad = grad
         adam.state[weight] = {
             "step": torch.tensor(float(meta["steps"])),
@@ -189,7 +197,7 @@ def step(inputs, meta):
     return {name: v.detach() for name, v in expect.items()}, margins
 
 
-def rollout(k, meta, noise, selector, loss, near, shape):
+def relaxed_rollout(k, meta, noise, selector, loss, near, shape):
     """k losses on relaxed masks along a path of hard ones, each with the gradient of its own step."""
     temperature, gamma = float(meta["temperature"]), float(meta["gamma"])
     hard = torch.zeros(*shape, dtype=torch.float64)  # m

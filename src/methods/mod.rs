@@ -5,6 +5,7 @@ pub mod alpha;
 pub mod dime;
 pub mod fixed;
 pub mod gdfs;
+mod myopic;
 pub mod nmppg;
 mod range;
 pub mod set;

@@ -42,7 +42,7 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is, in a line.
     pub about: &'static str,
-    /// Kernels that only it has.
+    /// Kernels that only it has, or those that are like it.
     pub kernels: &'static [&'static Kernel],
     /// What trades loss for cost.
     pub tradeoff: Tradeoff,
@@ -80,9 +80,15 @@ pub fn find(name: &str) -> Result<&'static Entry> {
     })
 }
 
-/// Every kernel: the general ones, then each method's own.
+/// Every kernel: the general ones, then each method's own, those that methods share once.
 pub fn kernels() -> impl Iterator<Item = &'static Kernel> {
-    GENERAL.iter().chain(METHODS.iter().flat_map(|entry| entry.kernels)).copied()
+    let own = METHODS.iter().enumerate().flat_map(|(index, entry)| {
+        let is_new = move |kernel: &&&Kernel| {
+            METHODS[..index].iter().flat_map(|before| before.kernels).all(|other| !other.is(kernel))
+        };
+        entry.kernels.iter().filter(is_new)
+    });
+    GENERAL.iter().chain(own).copied()
 }
 
 // Reading a model needs the list of methods, so it stands here and not beside the rest of the model.

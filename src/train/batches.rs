@@ -462,6 +462,7 @@ impl Batches {
                 weights: word(s.features),
                 weight_stride: word(stride),
                 weight_word: word(at),
+                from_row: 0,
             },
             &[logits, y, self.costs, losses, weights],
         );

@@ -28,8 +28,7 @@ fn run(golden: &Golden, engine: &Engine) -> Named {
     let stack = Stack::new(0, &[&[inputs][..], &hidden, &[outputs]].concat());
     let way: Way<Dime> = Way {
         stage: Stage { epsilon: golden.number("epsilon"), rate: golden.number("rate") },
-        group: "dime",
-        stacks: vec![("network", stack)],
+        groups: vec![("dime", vec![("network", stack)])],
         means: &["objective", "value_error"],
         hidden: if config.dropout > 0.0 { hidden } else { Vec::new() },
         dropped: golden.number::<usize>("k") + 1,

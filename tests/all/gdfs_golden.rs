@@ -29,8 +29,7 @@ fn run(golden: &Golden, engine: &Engine) -> Named {
     let predictor = Stack::new(selector.end(), &widths(&data, &config, classes));
     let way: Way<Gdfs> = Way {
         stage: Stage { temperature: golden.number("temperature"), rate: golden.number("rate") },
-        group: "gdfs",
-        stacks: vec![("selector", selector), ("predictor", predictor)],
+        groups: vec![("gdfs", vec![("selector", selector), ("predictor", predictor)])],
         means: &["objective"],
         hidden: if config.dropout > 0.0 { hidden } else { Vec::new() },
         dropped: golden.number("k"),

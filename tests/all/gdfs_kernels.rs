@@ -128,17 +128,29 @@ pub fn before_the_update<M: Method>(
     stepper: &mut querent::train::Stepper<M>,
     section: &str,
 ) -> (Means, Vec<f64>) {
+    let means = up_to_the_update(stepper, section);
+    (means, gradient(stepper, M::NAME))
+}
+
+/// The same, without the gradient.
+pub fn up_to_the_update<M: Method>(stepper: &mut querent::train::Stepper<M>, section: &str) -> Means {
     let plan = stepper.program().plan();
-    let grad = plan.find(&format!("{}.grad", M::NAME)).expect("declared");
     let calls = common::section(plan, section);
-    let len = plan.buffer(grad).len;
     let is_adam = |call: &usize| plan.calls()[*call].kernel.is(k::Adam::KERNEL);
     let end = calls.clone().find(is_adam).expect("there is an update");
     stepper.program_mut().run(calls.start..end, 1);
     let means = stepper.means_blocking().expect("finite");
     assert_eq!(means["instances"], stepper.batch() as f64);
+    means
+}
+
+/// The gradient of an optimiser group, summed over its lanes.
+pub fn gradient<M: Method>(stepper: &querent::train::Stepper<M>, group: &str) -> Vec<f64> {
+    let plan = stepper.program().plan();
+    let grad = plan.find(&format!("{group}.grad")).expect("declared");
+    let len = plan.buffer(grad).len;
     let lanes = stepper.program().read_blocking(grad).expect("reads");
-    (means, (0..len).map(|i| lanes.iter().skip(i).step_by(len).sum()).collect())
+    (0..len).map(|i| lanes.iter().skip(i).step_by(len).sum()).collect()
 }
 
 /// The objective by all weights of both networks, at odd sizes, with groups, class weights, dropout, several lanes, and

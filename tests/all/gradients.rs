@@ -237,7 +237,8 @@ fn weighted_cross_entropy() {
     let costs = b.buffer("costs", Elem::F32, 2 + classes, Scope::Shared);
     let losses_id = b.buffer("losses", Elem::F32, rows * losses::LEN, Scope::Shared);
     let tape = b.buffer("scalars", Elem::F32, rows * scalars::LEN, Scope::Shared);
-    for (name, weight_stride) in [("loss", 0), ("weighted", scalars::LEN as u32)] {
+    let stride = scalars::LEN as u32;
+    for (name, weight_stride, from_row) in [("loss", 0, 0), ("weighted", stride, 0), ("later", 0, 4)] {
         b.section(name, |b| {
             b.call(
                 k::Loss {
@@ -248,6 +249,7 @@ fn weighted_cross_entropy() {
                     weights: 2,
                     weight_stride,
                     weight_word: scalars::WEIGHT as u32,
+                    from_row,
                 },
                 &[logits, y, costs, losses_id, tape],
             );
@@ -275,6 +277,15 @@ fn weighted_cross_entropy() {
     // −w ln softmax, by hand, for the first row.
     let mass: f64 = values[..classes].iter().map(|v| v.exp()).sum();
     assert!((rig.get("losses")[0] - 0.5 * (mass.ln() - values[0])).abs() < 1e-12);
+    // Rows before the first one that counts weigh nothing; the others are as they were.
+    rig.set("logits", &values).run("later");
+    for row in 0..rows {
+        let counts = f64::from(u8::from(row >= 4));
+        assert_eq!(rig.get("losses")[row * losses::LEN], counts * plain[row * losses::LEN]);
+        let of_row = row * pitch..(row + 1) * pitch;
+        let expected: Vec<f64> = gradient[of_row.clone()].iter().map(|g| counts * g).collect();
+        assert_close("later rows", &rig.get("logits")[of_row], &expected);
+    }
     // An instance that is not there weighs nothing.
     rig.set_words("y", &[0, NEVER, 2]).set("logits", &values).run("loss");
     assert_eq!(rig.get("losses")[losses::LEN], 0.0);

@@ -7,7 +7,7 @@ use crate::engine::cpu::{Args, Real};
 kernel! {
     /// Weighted cross-entropy of each row; the logits become the loss's unit gradient.
     pub Loss "loss" [MATH, Part::Words(&losses::WORDS), Part::Words(&MARKS)]
-    { rows, batch, classes, pitch, weights, weight_stride, weight_word }
+    { rows, batch, classes, pitch, weights, weight_stride, weight_word, from_row }
     (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write, row_weights: F32 Read)
     grid |p| line(p.rows, 64);
     work |p| Work::of_numbers(
@@ -39,6 +39,7 @@ fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
             mass += *logit;
         }
         if label != NO_LABEL
+            && row >= p.from_row as usize
             && let Some(logit) = label_logit
         {
             weight = costs[(p.weights + label) as usize];

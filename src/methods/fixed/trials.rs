@@ -81,8 +81,7 @@ impl Trials {
                 classes: word(classes),
                 pitch: word(pitch(classes)),
                 weights: word(inputs.features),
-                weight_stride: 0,
-                weight_word: 0,
+                ..Loss::default()
             },
             &[self.tape.logits(), ground.y, ground.costs, self.losses, network.none()],
         );

@@ -2,6 +2,7 @@
 
 use crate::data::Dataset;
 use crate::error::Result;
+use crate::methods::myopic::schedule::Schedule;
 use crate::methods::range::{self, Rule};
 use crate::methods::usual;
 use crate::problem::Problem;
@@ -91,8 +92,17 @@ impl Config {
 
     /// The temperature of a stage.
     pub(super) fn temperature(&self, stage: usize) -> f64 {
-        let share = stage as f64 / (self.temperatures.max(2) - 1) as f64;
-        self.start_temperature * (self.end_temperature / self.start_temperature).powf(share)
+        self.schedule().temperature([self.start_temperature, self.end_temperature], stage)
+    }
+
+    pub(super) fn schedule(&self) -> Schedule {
+        Schedule {
+            warm_up_epochs: self.warm_up_epochs,
+            temperatures: self.temperatures,
+            stage_epochs: self.stage_epochs,
+            patience: self.patience,
+            decays: self.decays,
+        }
     }
 }
 

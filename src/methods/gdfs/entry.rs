@@ -1,7 +1,8 @@
 //! GDFS in the list of methods.
 
-use super::{Config, Trainer, kernels};
+use super::{Config, Trainer};
 use crate::error::Result;
+use crate::methods::myopic::{kernels, policy};
 use crate::methods::{Entry, Tradeoff, usual};
 use crate::train::Settings;
 use serde_json::Value;
@@ -21,7 +22,7 @@ pub static ENTRY: Entry = Entry {
     renamed: &[],
     check: |data, settings| read(settings)?.check(data.problem()),
     start: |engine, data, settings| Ok(Box::new(Trainer::new(engine, data, read(&settings)?)?)),
-    load: super::policy::load,
+    load: policy::load::<Config>,
 };
 
 fn read(settings: &Value) -> Result<Config> {

@@ -1,17 +1,18 @@
 //! GDFS as the trainer sees it: its settings as words, its schedule, its result.
 
 use super::config::Config;
-use super::kernels::hyper;
-use super::plan::Gdfs;
 use crate::data::Normalization;
 use crate::engine::kernels::words::{METRICS, general};
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::error::Result;
+use crate::methods::myopic::State;
+use crate::methods::myopic::kernels::hyper;
+use crate::methods::myopic::plan::{Pair, Setup, Successor};
 use crate::nn::{Network, Weights};
 use crate::policy::Model;
 use crate::policy::history::{Epoch, Phase};
 use crate::problem::Problem;
-use crate::train::{Batches, Demand, EpochPlan, Method, Outcome, Plateau, Then, Validation};
+use crate::train::{Batches, Demand, EpochPlan, Method, Outcome, Then};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,29 +25,15 @@ pub struct Stage {
     pub rate: f64,
 }
 
-/// Where the schedule is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct State {
-    /// Pretraining epochs done.
-    pub warm_up_done: usize,
-    /// Which temperature.
-    pub stage: usize,
-    /// Epochs done of it.
-    pub stage_epoch: usize,
-    /// Its soft validation loss.
-    #[serde(flatten)]
-    pub plateau: Plateau,
+/// The method in a plan.
+#[derive(Clone, Debug)]
+pub struct Gdfs {
+    pair: Pair,
 }
 
 /// Places of the evaluation's further sums.
 const HARD: usize = 0;
 const SOFT: usize = 1;
-
-impl Gdfs {
-    fn validation(&self) -> Validation {
-        Validation { section: self.sections.validate, passes: 1, alphas: vec![0.0] }
-    }
-}
 
 impl Method for Gdfs {
     const NAME: &'static str = super::NAME;
@@ -71,20 +58,23 @@ impl Method for Gdfs {
     }
 
     fn build(b: &mut PlanBuilder, batches: &Batches, config: &Config) -> Self {
-        Gdfs::new(b, batches, config)
+        // One loss, one Adam: both networks are in one group.
+        let group = Some(super::NAME);
+        let Config { hidden, dropout, .. } = config;
+        let setup = Setup { hidden, dropout: *dropout, successor: Successor::Relaxed, group };
+        Gdfs { pair: Pair::new(b, batches, setup) }
     }
 
     fn weights(&self) -> Vec<Weights> {
-        vec![self.layout.predictor.weights]
+        self.pair.weights()
     }
 
     fn networks(&self) -> Vec<(&'static str, &Network)> {
-        vec![("selector", &self.layout.selector), ("predictor", &self.layout.predictor)]
+        self.pair.networks()
     }
 
     fn init(&self, config: &Config) -> Vec<Vec<f64>> {
-        let stacks = [&self.layout.selector.stack, &self.layout.predictor.stack];
-        vec![stacks.iter().zip(0..).flat_map(|(stack, which)| stack.init(config.seed, which)).collect()]
+        self.pair.init(config.seed)
     }
 
     fn first_stage(config: &Config) -> Stage {
@@ -113,11 +103,11 @@ impl Method for Gdfs {
     }
 
     fn step(&self, _: &Config, _: &State, _: &Stage) -> Section {
-        self.sections.step
+        self.pair.sections.step
     }
 
     fn evaluate(&self) -> [Section; 3] {
-        self.sections.evaluate
+        self.pair.sections.evaluate
     }
 
     fn alphas(_: &Config, _: &Stage) -> Vec<f64> {
@@ -125,37 +115,21 @@ impl Method for Gdfs {
     }
 
     fn next(&self, config: &Config, _: &Problem, state: &State, _: usize) -> Option<EpochPlan<Stage>> {
-        if state.warm_up_done < config.warm_up_epochs {
-            let stage = Self::first_stage(config);
-            let (step, validate) = (self.sections.warm_up, self.validation());
-            return Some(EpochPlan { phase: Phase::WarmUp, stage, step, validate });
-        }
-        (state.stage < config.temperatures).then(|| EpochPlan {
-            phase: Phase::Stage(state.stage),
-            stage: Stage {
-                temperature: config.temperature(state.stage),
-                rate: state.plateau.rate(config.rate, config.decay),
-            },
-            step: self.sections.step,
-            validate: self.validation(),
-        })
+        let (phase, validate) = (config.schedule().phase(state)?, self.pair.validation());
+        let Phase::Stage(stage) = phase else {
+            let (stage, step) = (Self::first_stage(config), self.pair.sections.warm_up);
+            return Some(EpochPlan { phase, stage, step, validate });
+        };
+        let stage = Stage {
+            temperature: config.temperature(stage),
+            rate: state.plateau.rate(config.rate, config.decay),
+        };
+        Some(EpochPlan { phase, stage, step: self.pair.sections.step, validate })
     }
 
+    /// The relaxed choice decides when a temperature is over.
     fn follow(&self, config: &Config, _: &Problem, state: &mut State, outcome: &Outcome) -> Result<Then> {
-        if outcome.phase == Phase::WarmUp {
-            state.warm_up_done += 1;
-            // The selector begins with an Adam that has seen nothing.
-            return Ok(Then { reset: state.warm_up_done == config.warm_up_epochs, ..Then::default() });
-        }
-        let soft = outcome.validation.extra[SOFT];
-        state.stage_epoch += 1;
-        let rests = state.plateau.is_over(soft, config.patience, config.decays);
-        if !rests && state.stage_epoch < config.stage_epochs {
-            return Ok(Then::default());
-        }
-        let done = State { warm_up_done: state.warm_up_done, stage: state.stage + 1, ..State::default() };
-        *state = done;
-        Ok(Then { restore: true, reset: true, ..Then::default() })
+        Ok(config.schedule().follow(state, outcome.phase, outcome.validation.extra[SOFT]))
     }
 
     /// The loss over all steps under hard masks: what a run to any number of features has in common.
@@ -164,11 +138,11 @@ impl Method for Gdfs {
     }
 
     fn epochs_at_most(config: &Config) -> usize {
-        config.warm_up_epochs + config.temperatures * config.stage_epochs
+        config.schedule().epochs_at_most()
     }
 
     fn epochs_behind(config: &Config, state: &State) -> usize {
-        state.warm_up_done + state.stage * config.stage_epochs + state.stage_epoch
+        config.schedule().epochs_behind(state)
     }
 
     fn model(
@@ -180,9 +154,7 @@ impl Method for Gdfs {
         values: Vec<Vec<f64>>,
         history: Vec<Epoch>,
     ) -> Result<Model> {
-        let group = values.first().map_or(&[][..], Vec::as_slice);
-        let [selector, predictor] =
-            [&self.layout.selector, &self.layout.predictor].map(|network| network.stack.unpack(group));
+        let [selector, predictor] = self.pair.unpack(&values);
         super::model(problem.clone(), normalization.clone(), config.clone(), selector, predictor, history)
     }
 }

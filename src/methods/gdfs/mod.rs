@@ -9,17 +9,17 @@
 
 mod config;
 mod entry;
-#[doc(hidden)]
-pub mod kernels;
 mod method;
-mod plan;
 mod policy;
 
 pub use config::Config;
 pub use entry::ENTRY;
-pub use method::{Stage, State};
-pub use plan::Gdfs;
+pub use method::{Gdfs, Stage};
 pub use policy::model;
+
+pub use super::myopic::State;
+#[doc(hidden)]
+pub use super::myopic::kernels;
 
 /// The method's name.
 pub const NAME: &str = "gdfs";

@@ -27,9 +27,8 @@ const EXACT: [&str; 3] = ["order", "path", "mask"];
 pub struct Way<M: Method> {
     pub config: M::Config,
     pub stage: M::Stage,
-    /// Its optimiser group, and the networks in it, by their names.
-    pub group: &'static str,
-    pub stacks: Vec<(&'static str, Stack)>,
+    /// Its optimiser groups, and the networks in each, by their names.
+    pub groups: Vec<(&'static str, Vec<(&'static str, Stack)>)>,
     /// Means that are compared.
     pub means: &'static [&'static str],
     /// Widths of the layers that are dropped, and rows that a step has of an instance.
@@ -116,14 +115,17 @@ impl Golden {
         stepper.set_stage(way.stage.clone()).expect("valid");
         let id = |stepper: &Stepper<M>, name: &str| stepper.program().plan().find(name).expect("declared");
         let steps: u32 = self.number("steps");
-        for (buffer, prefix) in
-            [("values", ""), ("average", ""), ("mean", "mean."), ("variance", "variance.")]
-        {
-            let to = id(&stepper, &format!("{}.{buffer}", way.group));
-            stepper.program_mut().write(to, 0, &self.pack(&way.stacks, prefix));
+        for (group, stacks) in &way.groups {
+            for (buffer, prefix) in
+                [("values", ""), ("average", ""), ("mean", "mean."), ("variance", "variance.")]
+            {
+                let to = id(&stepper, &format!("{group}.{buffer}"));
+                stepper.program_mut().write(to, 0, &self.pack(stacks, prefix));
+            }
         }
         let to = id(&stepper, "powers");
-        stepper.program_mut().write(to, 0, &[0.9f64, 0.999].map(|beta| beta.powf(steps.into())));
+        let powers = [0.9f64, 0.999].map(|beta| beta.powf(steps.into()));
+        stepper.program_mut().write(to, 0, &powers.repeat(way.groups.len()));
         let to = id(&stepper, "clock");
         let at = [steps, self.number("epoch"), self.number("turn")];
         stepper.program_mut().write_words(to, clock::STEP, &at);
@@ -150,18 +152,20 @@ impl Golden {
         } else {
             got.insert("mask".into(), unpadded(&reals("masks")[..batch * pitch(features)], features));
         }
-        for (what, buffer) in [("grad", "grad"), ("after", "values")] {
-            let values = reals(&format!("{}.{buffer}", way.group));
-            for (net, stack) in &way.stacks {
-                for (i, layer) in stack.unpack(&values).into_iter().enumerate() {
-                    got.insert(format!("{what}.{net}.{i}.weight"), layer.weight);
-                    got.insert(format!("{what}.{net}.{i}.bias"), layer.bias);
+        for (group, stacks) in &way.groups {
+            for (what, buffer) in [("grad", "grad"), ("after", "values")] {
+                let values = reals(&format!("{group}.{buffer}"));
+                for (net, stack) in stacks {
+                    for (i, layer) in stack.unpack(&values).into_iter().enumerate() {
+                        got.insert(format!("{what}.{net}.{i}.weight"), layer.weight);
+                        got.insert(format!("{what}.{net}.{i}.bias"), layer.bias);
+                    }
                 }
             }
+            // The weights themselves are evaluated.
+            let [average, values] = ["average", "values"].map(|what| reals(&format!("{group}.{what}")));
+            assert!(distance(&average, &values) < 1e-6);
         }
-        // The weights themselves are evaluated.
-        let [average, values] = ["average", "values"].map(|what| reals(&format!("{}.{what}", way.group)));
-        assert!(distance(&average, &values) < 1e-6);
         got
     }
 

@@ -1,7 +1,8 @@
 // Backward through the relaxed choice (forward: concrete.wgsl), of all steps at once: no step's gradient goes through
 // another. With g = ∂L/∂m̃ and what was open at the step,
 //   ∂L/∂u_i = r̃_i (g_i − Σ r̃ g),      ∂L/∂z = ∂L/∂u / (γ τ),      zero where it was acquired,
-// as ∂m̃/∂r̃ = 1 − m is 1 where it was open. The logits are overwritten.
+// as ∂m̃/∂r̃ = 1 − m is 1 where it was open. The logits are overwritten. Straight-through (DiFA), g is ∂L/∂m at the hard
+// successor m + onehot j, which counts as if it were m̃ on the way back: the rest is the same.
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3<u32>,

@@ -1,4 +1,4 @@
-//! The kernels that only GDFS has. The maths is beside the shaders.
+//! The relaxed choice and its way back. The maths is beside the shaders.
 
 use crate::engine::cpu::pack::{Pack, part_of, parts};
 use crate::engine::cpu::{Args, Real};
@@ -15,13 +15,15 @@ words! {
         TEMPERATURE,
         /// What logits are divided by before anything else, γ.
         GAMMA,
-        /// The learning rate.
+        /// The learning rate, where each network has one the predictor's.
         RATE,
+        /// The selector's, where each network has one.
+        SELECTOR_RATE,
     }
 }
 
 words! {
-    /// GDFS's own uses of randomness.
+    /// Uses of randomness that other methods do not have.
     pub mod stream: u32, first 16, prefix "STREAM_", len "STREAMS_END" {
         /// Masks of uniform cardinality.
         CARDINALITY,
@@ -39,8 +41,8 @@ words! {
 }
 
 kernel! {
-    /// One step of GDFS: the relaxed mask that the predictor is tried on, and a sampled feature.
-    pub Concrete "gdfs/concrete" [MATH, BEST, Part::Team, Part::Words(&hyper::WORDS), Part::Words(&MARKS)]
+    /// One step of a rollout: the relaxed choice, and a sampled feature.
+    pub Concrete "myopic/concrete" [MATH, BEST, Part::Team, Part::Words(&hyper::WORDS), Part::Words(&MARKS)]
     { rows, step, features, pitch, first_row, fresh_row, sample }
     (logits: F32 Read, gumbel: F32 Read, acquired_at: U32 Write, masks: F32 Write, path: U32 Write, settings: F32 Read)
     grid |p| each(p.rows);
@@ -104,7 +106,7 @@ fn concrete<V: Pack>(set: V::Set, p: &Concrete, mut args: Args<V::Real>) {
 
 kernel! {
     /// Backward through the relaxed choices of all steps: the logits become their gradient.
-    pub ConcreteGrad "gdfs/concrete_grad" [MATH, BEST, Part::Team, Part::Words(&hyper::WORDS)]
+    pub ConcreteGrad "myopic/concrete_grad" [MATH, BEST, Part::Team, Part::Words(&hyper::WORDS)]
     { rows, steps, features, pitch }
     (logits: F32 Write, masks: F32 Read, mask_grad: F32 Read, acquired_at: U32 Read, settings: F32 Read)
     grid |p| each(p.rows * p.steps);

@@ -1,10 +1,11 @@
-// One step of GDFS. With z the selector's logits, γ their gain, what is acquired blocked, and two independent Gumbel
+// One step of a rollout. With z the selector's logits, γ their gain, what is acquired blocked, and two independent Gumbel
 // noises ε and ε':
 //   u = (z/γ + ε)/τ      r̃ = softmax(u)      m̃ = m + (1 − m) ⊙ r̃      j = argmax (z/γ + ε')
-// The predictor's loss is taken on m̃; the next hard mask is m and j, a sample of the selector by noise of its own. Of m̃,
-// what is acquired is 1 and the rest is r̃, so nothing else has to be kept for the way back.
-// ε lies in the rows of the step (`first_row` and on), ε' in others (`fresh_row` and on). Without `sample` nothing is
-// chosen.
+// The next hard mask is m and j. GDFS takes the predictor's loss on m̃, and j is a sample of the selector by noise of its
+// own. DiFA has one noise, ε' = ε, so that j is the largest of r̃, and takes the loss on the next hard mask. Of m̃, what is
+// acquired is 1 and the rest is r̃, so nothing else has to be kept for the way back.
+// ε lies in the rows of the step (`first_row` and on), ε' in others or the same (`fresh_row` and on). Without `sample`
+// nothing is chosen.
 fn acquired(feature_at: u32) -> bool {
     return p.step > 0u && acquired_at[feature_at] != NEVER;
 }
