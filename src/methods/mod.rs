@@ -2,6 +2,7 @@
 
 pub mod aaco;
 pub mod alpha;
+pub mod difa;
 pub mod dime;
 pub mod fixed;
 pub mod gdfs;
@@ -17,4 +18,5 @@ pub use registry::{Entry, Tradeoff, Trial, Try, find, kernels};
 pub use usual::{pass, whole_passes};
 
 /// Every method there is. Whatever walks over methods (the command, the report, the tests) finds them here.
-pub static METHODS: &[&Entry] = &[&nmppg::ENTRY, &gdfs::ENTRY, &dime::ENTRY, &aaco::ENTRY, &fixed::ENTRY];
+pub static METHODS: &[&Entry] =
+    &[&nmppg::ENTRY, &gdfs::ENTRY, &difa::ENTRY, &dime::ENTRY, &aaco::ENTRY, &fixed::ENTRY];
