@@ -42,7 +42,9 @@ use serde::{Serialize, de::DeserializeOwned};
 /// ```
 ///
 /// Files of older versions (`querent model 1`, always of NM-PPG) are read as well. Networks read `(x ⊙ m, m)`: the
-/// normalized columns, zero where unknown, then 1 for each feature that is known and 0 for the others.
+/// normalized columns, zero where unknown, then 1 for each feature that is known and 0 for the others. NM-PPG's policy is told
+/// more between the two: of a range of α which one counts (eight hat functions of ln α), and, unless its setting
+/// `unavailable` is 0, 1 for each feature that cannot be had.
 #[derive(Debug)]
 pub struct Model {
     pub(super) problem: Problem,

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::process::Command;
 
 /// Prints what the session is to be compared with: names and costs, the probabilities of the classes once
-/// the feature `panel` is seen, and the next action.
+/// the feature `panel` is seen, and the next action where `age` cannot be had.
 const SCRIPT: &str = r#"
 import json, sys
 import numpy as np
@@ -35,19 +35,22 @@ seen = next(i for i, feature in enumerate(features) if feature["name"] == "panel
 at = features[seen]["columns"]
 x[at] = (np.array(values, np.float32) - mean[at]) / scale[at]
 mask[seen] = 1
+# A policy is told what cannot be had, unless `unavailable` is 0.
+unavailable = np.array([feature["name"] == "age" for feature in features], np.float32)
+assert model["config"]["unavailable"] > 0
 
-def network(name):
-    h = np.concatenate([x, mask])
+def network(name, told):
+    h = np.concatenate([x, *told, mask])
     for i in range(3):
         h = tensors[f"{name}.{i}.weight"] @ h + tensors[f"{name}.{i}.bias"]
         if i < 2:
             h = np.maximum(h, 0)
     return h
 
-logits = network("predictor")
+logits = network("predictor", [])
 p = np.exp(logits - logits.max())
-z = network("policy")
-z[:-1][mask == 1] = -np.inf
+z = network("policy", [unavailable])
+z[:-1][mask + unavailable > 0] = -np.inf
 print("version", metadata["querent"])
 print("features", *(f"{feature['name']}:{feature['cost']}" for feature in features))
 print("classes", *model["problem"]["classes"])
@@ -63,8 +66,8 @@ fn model() -> Model {
     let problem = Problem::new(features, vec![1, 0, 1, 2, 1], classes).expect("valid");
     let normalization =
         Normalization { mean: vec![10.0, -1.0, 0.1, 3.0, 0.0], scale: vec![4.0, 0.5, 1.0, 2.0, 3.0] };
-    let network = |hidden: [usize; 2], outputs, which| {
-        let stack = Stack::new(0, &[8, hidden[0], hidden[1], outputs]);
+    let network = |inputs, hidden: [usize; 2], outputs, which| {
+        let stack = Stack::new(0, &[inputs, hidden[0], hidden[1], outputs]);
         let mut layers = stack.unpack(&stack.init(7, which));
         layers.iter_mut().flat_map(|layer| &mut layer.weight).for_each(|weight| *weight *= 3.0);
         layers
@@ -74,7 +77,7 @@ fn model() -> Model {
         c.networks.predictor = [10, 20];
         c.horizon = Some(2);
     });
-    let (policy, predictor) = (network([16, 12], 4, 0), network([10, 20], 3, 1));
+    let (policy, predictor) = (network(11, [16, 12], 4, 0), network(8, [10, 20], 3, 1));
     querent::nmppg::model(problem, normalization, config, policy, predictor, Vec::new()).expect("fits")
 }
 
@@ -112,6 +115,7 @@ fn python_reads_a_model_with_safetensors_alone() {
     let values = [12.5f32, -0.75, 4.0];
     let mut session = model.session();
     session.observe(1, values).expect("taken");
+    session.unavailable(0).expect("it is open");
     let action = match session.next() {
         Step::Acquire(feature) => feature,
         Step::Stop => 3,
