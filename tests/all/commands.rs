@@ -137,6 +137,8 @@ fn an_interrupted_training_goes_on() {
     assert_eq!(child.wait().expect("ends").code(), Some(2), "{rest:?}");
     assert!(rest.iter().any(|line| line.contains("--resume goes on from there")), "{rest:?}");
     assert!(!dir.0.join("parts/model.safetensors").exists());
+    let begun = querent::run::Run::load(&dir.0.join("parts")).expect("a record of what was tried");
+    assert!(begun.points.is_empty() && begun.tried.contains_key("nmppg"), "no model is finished");
     let forgotten = querent(&dir.0, &arguments("parts"), "");
     assert!(forgotten.code == Some(2) && forgotten.err.contains("was interrupted here"), "{}", forgotten.err);
     let resumed = querent(&dir.0, &[&arguments("parts")[..], &["--resume"]].concat(), "");

@@ -513,7 +513,7 @@ fn submasks_of_a_path() {
     let count: usize = full.iter().map(|&row| within[of(row)].iter().filter(|&&within| within).count()).sum();
     let differ = |row: usize| mask[of(row)].iter().zip(&next[of(row)]).filter(|(a, b)| a != b).count();
     let changed = full.iter().map(|&row| differ(row)).sum::<usize>() as f64 / count as f64;
-    assert!((changed - 0.5).abs() < 0.04, "{changed} changed");
+    assert!((changed - 0.5).abs() < 0.03, "{changed} changed");
     assert_eq!(draw(5, "from 0"), mask);
     // Bits belong to the instance of the batch, not to the row of the micro-batch: rows 7, 8, … of the
     // batch draw the same, seen where both are within reach.
