@@ -9,6 +9,7 @@ mod host;
 use common::weights;
 use host::{Host, data, small};
 use querent::nmppg::{Config, Trainer};
+use querent::train::Training;
 use querent::{Budget, Engine, Error, ErrorKind, wgpu};
 use std::error::Error as _;
 
@@ -105,6 +106,49 @@ fn after_a_lost_device_the_cpu_goes_on_from_the_checkpoint() {
     let mut cpu = Trainer::new(&Engine::cpu(), &data(), small()).expect("valid");
     while cpu.epoch_blocking().expect("trains").is_some() {}
     assert_ne!(weights(&cpu.finish_blocking().expect("reads")), went_on);
+}
+
+/// A host that chose a method by its name has all that one of a known method has.
+#[test]
+fn every_method_by_name_goes_on_on_another_device() {
+    let Some(first) = Host::open(wgpu::Features::empty()) else { return };
+    let data = data();
+    for entry in querent::methods::METHODS {
+        let mut settings = (entry.defaults)(&data);
+        for assignment in ["epoch_steps=3", "stage_epochs=1", "warm_up_epochs=1"] {
+            querent::methods::set::set(&mut settings, assignment, entry.renamed)
+                .expect("every method has it");
+        }
+        (entry.widen)(&mut settings, 8);
+        let start = |host: &Host| (entry.start)(&host.engine(), &data, settings.clone()).expect("valid");
+        let mut plain = start(&first);
+        while plain.epoch_blocking().expect("trains").is_some() {}
+        let expected = plain.finish_blocking().expect("reads");
+
+        let lost = Host::open(wgpu::Features::empty()).expect("there was one");
+        let mut training = start(&lost);
+        assert!(training.buffers().is_some_and(|buffers| buffers.paths.size() > 0), "{}", entry.name);
+        let frames = |host: &Host, training: &mut Box<dyn Training>, stop: fn(&dyn Training) -> bool| {
+            for _ in 0..20_000 {
+                host.frame(|encoder| training.encode(encoder, Budget::Dispatches(400)))?;
+                if training.try_progress()?.finished || stop(&**training) {
+                    return Ok::<(), Error>(());
+                }
+            }
+            panic!("{}: never happened", entry.name);
+        };
+        frames(&lost, &mut training, |training| training.last_checkpoint().is_some())
+            .expect("nothing is wrong");
+        lost.device.destroy();
+        let error = frames(&lost, &mut training, |_| false).expect_err("the device is gone");
+        assert_eq!(error.kind(), ErrorKind::DeviceLost, "{}: {error}", entry.name);
+        training.resume_on(&first.engine()).expect("resumes");
+        assert!(!training.history().is_empty(), "{}: it did not continue from the checkpoint", entry.name);
+        frames(&first, &mut training, |_| false).expect("nothing is wrong");
+        let model = training.try_model().expect("no error").expect("over");
+        assert!(weights(&model) == weights(&expected), "{}", entry.name);
+    }
+    assert_eq!(first.errors(), 0, "errors reached the host");
 }
 
 /// The device is lost while a plain trainer waits for it.

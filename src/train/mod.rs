@@ -17,6 +17,7 @@ mod slices;
 mod snapshot;
 mod stepper;
 mod trainer;
+mod training;
 
 pub use batches::{Batches, Chunk, ChunkRows, MOST_PASSES, Masks, Micro, Noise, Sizes, SplitRange};
 pub use checkpoint::Checkpoint;
@@ -30,4 +31,5 @@ pub use method::{Demand, EpochPlan, Method, Outcome, Settings, Then, Validation}
 pub use plateau::Plateau;
 pub use slices::{Progress, Recorded};
 pub use stepper::Stepper;
-pub use trainer::{Trainer, Training};
+pub use trainer::Trainer;
+pub use training::Training;

@@ -9,7 +9,7 @@ use super::slices::{Collected, Progress, Recorded, SliceQueue, gpu_program};
 use super::stepper::Stepper;
 use crate::data::Dataset;
 use crate::engine::plan::BufferId;
-use crate::engine::{Budget, Engine, Program};
+use crate::engine::{Budget, Engine};
 use crate::error::{Error, Result};
 use crate::policy::Model;
 use crate::policy::history::Epoch;
@@ -443,111 +443,5 @@ impl<M: Method> Trainer<M> {
         fresh.checkpoint = self.checkpoint.take();
         *self = fresh;
         Ok(())
-    }
-}
-
-/// A training run whose method does not matter: what the command and other tools drive.
-pub trait Training: wgpu::WasmNotSend {
-    /// Trains to the end of an epoch and evaluates it. `None` when the run is over.
-    ///
-    /// # Errors
-    /// A gradient was not a finite number: [`Training::finish_blocking`] still gives the best weights. Or the device
-    /// was lost.
-    fn epoch_blocking(&mut self) -> Result<Option<Epoch>>;
-    /// The epochs so far.
-    fn history(&self) -> &[Epoch];
-    /// Training steps of an epoch.
-    fn epoch_steps(&self) -> usize;
-    /// Makes the epochs from now on shorter or longer: see [`Trainer::set_epoch_steps`]. Nothing for a method without
-    /// steps.
-    fn set_epoch_steps(&mut self, _steps: usize) {}
-    /// Instances of a training step.
-    fn batch(&self) -> usize;
-    /// Epochs of the whole run at most: early stopping may make them fewer.
-    fn epochs_at_most(&self) -> usize;
-    /// Epochs that are behind, those that early stopping skipped included.
-    fn epochs_behind(&self) -> usize;
-    /// What the best epoch so far was judged by.
-    fn best(&self) -> Option<f64>;
-    /// Writes everything needed to continue with equal bits to a file.
-    ///
-    /// # Errors
-    /// The device was lost, or the file cannot be written; an older one is then still there.
-    fn save_blocking(&mut self, path: &Path) -> Result<()>;
-    /// Continues from a file of [`Training::save_blocking`].
-    ///
-    /// # Errors
-    /// The file cannot be read, is not a checkpoint, or is one of another configuration or problem.
-    fn resume(&mut self, path: &Path) -> Result<()>;
-    /// The best weights as a model.
-    ///
-    /// # Errors
-    /// The device was lost.
-    fn finish_blocking(&mut self) -> Result<Model>;
-    /// Records the next slice of the training into a host's encoder: see [`Trainer::encode`].
-    ///
-    /// # Errors
-    /// The engine is not on a device, the device was lost, or slices were submitted in another order.
-    fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, budget: Budget) -> Result<Recorded>;
-    /// Looks how far the submitted slices are: see [`Trainer::try_progress`].
-    ///
-    /// # Errors
-    /// The device was lost, slices were submitted in another order, or a gradient was not a finite number.
-    fn try_progress(&mut self) -> Result<Progress>;
-    /// The model, when the run is over and its weights have come to the host; `None` before. Never waits.
-    ///
-    /// # Errors
-    /// The device was lost, or the weights are not finite numbers.
-    fn try_model(&mut self) -> Result<Option<Model>>;
-    /// The plan and its buffers, for tests of its kernels; `None` for a method without a plan.
-    #[doc(hidden)]
-    fn program(&mut self) -> Option<&mut Program>;
-}
-
-impl<M: Method> Training for Trainer<M> {
-    fn epoch_blocking(&mut self) -> Result<Option<Epoch>> {
-        Trainer::epoch_blocking(self)
-    }
-    fn history(&self) -> &[Epoch] {
-        Trainer::history(self)
-    }
-    fn epoch_steps(&self) -> usize {
-        Trainer::epoch_steps(self)
-    }
-    fn set_epoch_steps(&mut self, steps: usize) {
-        Trainer::set_epoch_steps(self, steps);
-    }
-    fn batch(&self) -> usize {
-        self.stepper.batch()
-    }
-    fn epochs_at_most(&self) -> usize {
-        Trainer::epochs_at_most(self)
-    }
-    fn epochs_behind(&self) -> usize {
-        Trainer::epochs_behind(self)
-    }
-    fn best(&self) -> Option<f64> {
-        Trainer::best(self)
-    }
-    fn save_blocking(&mut self, path: &Path) -> Result<()> {
-        Trainer::save_blocking(self, path)
-    }
-    fn resume(&mut self, path: &Path) -> Result<()> {
-        Trainer::resume(self, path)
-    }
-    fn finish_blocking(&mut self) -> Result<Model> {
-        Trainer::finish_blocking(self)
-    }
-    fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, budget: Budget) -> Result<Recorded> {
-        Trainer::encode(self, encoder, budget)
-    }
-    fn try_progress(&mut self) -> Result<Progress> {
-        Trainer::try_progress(self)
-    }
-    fn try_model(&mut self) -> Result<Option<Model>> {
-        Trainer::try_model(self)
-    }
-    fn program(&mut self) -> Option<&mut Program> {
-        Some(self.stepper_mut().program_mut())
     }
 }

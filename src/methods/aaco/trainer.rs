@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::methods::alpha::Alpha;
 use crate::policy::history::Epoch;
 use crate::policy::{AlphaRange, Model};
-use crate::train::{Progress, Recorded, Training};
+use crate::train::{Buffers, Checkpoint, Progress, Recorded, Training};
 use std::path::Path;
 use std::thread::JoinHandle;
 
@@ -192,6 +192,15 @@ impl Training for Trainer {
         self.rolling = None;
         self.inner.resume(path)
     }
+    fn last_checkpoint(&self) -> Option<&Checkpoint> {
+        self.inner.last_checkpoint()
+    }
+    fn resume_on(&mut self, engine: &Engine) -> Result<()> {
+        self.inner.resume_on(engine)?;
+        // What is being rolled out may be of a later state than the one that is continued from.
+        self.rolling = None;
+        Ok(())
+    }
     fn finish_blocking(&mut self) -> Result<Model> {
         let bare = self.inner.finish_blocking()?;
         self.complete(&bare)
@@ -212,6 +221,9 @@ impl Training for Trainer {
         }
         let bare = self.inner.try_model()?;
         bare.map(|bare| self.complete(&bare)).transpose()
+    }
+    fn buffers(&self) -> Option<Buffers<'_>> {
+        self.inner.buffers()
     }
     fn program(&mut self) -> Option<&mut Program> {
         Training::program(&mut self.inner)
