@@ -61,6 +61,8 @@
 //! Modules that these pages do not show (kernels, plans, networks, random numbers, run folders) are public for the
 //! project's own command, tests and benchmarks, and change without notice.
 #![deny(missing_docs)]
+// Each says why it is sound.
+#![deny(clippy::undocumented_unsafe_blocks)]
 
 pub mod data;
 #[doc(hidden)]

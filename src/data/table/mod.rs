@@ -1,5 +1,6 @@
 //! Tables from files: CSV and TSV, plain or gzipped, described by a `problem.toml`.
 
+mod bounded;
 mod check;
 mod counts;
 mod cut;

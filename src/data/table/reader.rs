@@ -1,5 +1,6 @@
 //! Rows of a file, one at a time: nothing but the row at hand is in memory.
 
+use super::bounded::Bounded;
 use super::foreign::complaint;
 use crate::data::nearest::did_you_mean;
 use crate::error::{Error, Result};
@@ -138,17 +139,18 @@ impl TableReader {
         let bom = if beginning.starts_with(&[0xef, 0xbb, 0xbf]) { 3 } else { 0 };
         beginning.drain(..bom);
         let delimiter = delimiter(path, &beginning);
+        let (bounded, row_begins) = Bounded::new(std::io::Cursor::new(beginning).chain(bytes));
         let mut csv = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
             .flexible(true)
-            .from_reader(std::io::Cursor::new(beginning).chain(bytes));
+            .from_reader(bounded);
         let named = names.is_some();
         let header = match names {
             Some(names) => names,
             None => {
                 let mut record = csv::ByteRecord::new();
-                if !csv.read_byte_record(&mut record).map_err(|error| bad(path, error))? {
+                if !csv.read_byte_record(&mut record).map_err(|error| bad(path, "the header", error))? {
                     return Err(Error::table(path, "there are only empty lines: a table has a header"));
                 }
                 header(path, &record)?
@@ -161,10 +163,11 @@ impl TableReader {
         let mut row = 0;
         let whose = path.clone();
         let rows = move |to: &mut Cells| -> Result<bool> {
-            if !csv.read_byte_record(&mut raw).map_err(|error| bad(&whose, error))? {
+            row_begins.tell();
+            row += 1;
+            if !csv.read_byte_record(&mut raw).map_err(|error| bad(&whose, &format!("row {row}"), error))? {
                 return Ok(false);
             }
-            row += 1;
             let line = raw.position().map_or(0, |position| position.line());
             if raw.len() != width {
                 let hint = if raw.iter().any(|cell| cell.len() > BEGINNING) {
@@ -284,9 +287,12 @@ impl TableReader {
     }
 }
 
-fn bad(path: &Path, error: csv::Error) -> Error {
+fn bad(path: &Path, row: &str, error: csv::Error) -> Error {
     let what = error.to_string();
     match error.into_kind() {
+        csv::ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
+            Error::table(path, format!("{row}: {error}"))
+        }
         csv::ErrorKind::Io(error) => Error::io(path, error),
         _ => Error::table(path, what),
     }
