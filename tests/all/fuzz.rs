@@ -1,19 +1,13 @@
-//! Spoilt input of random kinds: the readers of tables, problems and models must refuse or read it, never
-//! panic, hang or ask for all memory. Inputs are mutations of good ones, from a fixed seed; there is no
-//! guidance by coverage (that needs a nightly compiler).
+//! Spoilt input of random kinds: everything that reads bytes others may have written must refuse or read it, never
+//! panic, hang or ask for all memory. Inputs are mutations of good ones, from a fixed seed, without guidance by
+//! coverage: that is what `fuzz/` is for, whose readers these are, and whose findings `tests/corpus.rs` keeps.
 //!
 //! Each test runs for two seconds, or for `QUERENT_FUZZ_SECONDS`; it prints how many inputs it tried:
 //! `QUERENT_FUZZ_SECONDS=600 cargo test --release --test all fuzz:: -- --nocapture --test-threads 1`
 #![cfg(feature = "table")]
 
-use crate::common::{self, assets};
-use querent::data::table::{Schema, TableReader, draft, prepare, profile};
-use querent::data::{Dataset, Split};
-use querent::nmppg::{Config, Trainer};
-use querent::{Engine, Model, Problem, Step};
-use std::io::Cursor;
+use crate::{readers, seeds};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// SplitMix64.
@@ -73,7 +67,9 @@ fn mutate(random: &mut Random, seeds: &[Vec<u8>], words: &[&[u8]]) -> Vec<u8> {
 
 /// Tries mutations until the time is over; what panics is shown. Says how many were tried and how many were
 /// accepted.
-fn fuzz(name: &str, seeds: &[Vec<u8>], words: &[&[u8]], accepts: impl Fn(&[u8]) -> bool) {
+fn fuzz(name: &str, words: &[&[u8]]) {
+    let reader = readers::READERS.iter().find(|reader| reader.name == name).expect("a reader");
+    let (accepts, seeds) = (reader.read, &*seeds::of(name));
     let seconds = std::env::var("QUERENT_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
     for seed in seeds {
         assert!(accepts(seed), "{name}: a seed is refused");
@@ -95,172 +91,64 @@ fn fuzz(name: &str, seeds: &[Vec<u8>], words: &[&[u8]], accepts: impl Fn(&[u8]) 
     assert!(tried > 0 && accepted > 0 && accepted < tried, "{name}: the mutations are all alike");
 }
 
-fn clinic(rows: usize) -> Vec<u8> {
-    let text = std::fs::read_to_string(assets().join("clinic/clinic.csv")).expect("reads");
-    text.lines().take(rows + 1).flat_map(|line| [line, "\n"]).collect::<String>().into_bytes()
-}
-
-/// A table whose target is a number, with dates and decimal commas.
-fn numbers() -> Vec<u8> {
-    let row = |i: usize| {
-        format!("\"{},{}\",{}.{}.2024,{}.5\n", i * 7 % 13, i % 10, 1 + i % 28, 1 + i % 12, i * 31 % 97)
-    };
-    let rows: String = (0..60).map(row).collect();
-    format!("x,day,diagnosis\n{rows}").into_bytes()
-}
-
-fn open(bytes: &[u8]) -> querent::Result<TableReader> {
-    TableReader::read(Path::new("t.csv"), Cursor::new(bytes.to_vec()), None)
-}
-
 #[test]
 fn tables() {
-    let seeds = [
-        clinic(40),
-        clinic(60).iter().map(|&byte| if byte == b',' { b';' } else { byte }).collect(),
-        numbers(),
-        b"x,diagnosis\n\"1\n\",a\n2,b\n3,a\n4,b\n5,a\n6,b\n7,a\n8,b\n".to_vec(),
-    ];
-    let words: [&[u8]; 21] = [
-        b"1.234,5",
-        b"$-",
-        b"30.02.2024",
-        b",",
-        b"\"",
-        b"\n",
-        b"\r\n",
-        b"\"\"",
-        b"\xef\xbb\xbf",
-        b"\xff",
-        b"\0",
-        b"NA",
-        b"nan",
-        b"inf",
-        b"-1e400",
-        b"1e38",
-        b"99999999999999999999",
-        b";",
-        b"\t",
-        b"diagnosis",
-        b"0.0",
-    ];
-    fuzz("tables", &seeds, &words, |bytes| {
-        let Ok(found) = open(bytes).and_then(|table| profile(table, "diagnosis")) else { return false };
-        let text = draft(Path::new("t.csv"), "diagnosis", &found, &[]);
-        // What is drafted is always TOML; it may be refused only for what it says.
-        match Schema::parse(&text) {
-            Ok(schema) => open(bytes).and_then(|table| prepare(table, &schema)).is_ok(),
-            Err(error) => {
-                assert!(!error.message().contains("TOML parse error"), "{error}\n{text}");
-                false
-            }
-        }
-    });
+    let words: [&[u8]; 0] = [];
+    fuzz("tables", &words);
 }
 
 #[test]
 fn problems() {
-    let table = clinic(120);
-    let found = profile(open(&table).expect("reads"), "diagnosis").expect("reads");
-    let drafted = draft(Path::new("t.csv"), "diagnosis", &found, &[]).into_bytes();
-    let words: [&[u8]; 24] = [
-        b"bins = 3\n",
-        b"edges = [1, 2]\n",
-        b"decimal = \",\"\n",
-        b"kind = \"date\"\n",
-        b"=",
-        b"[",
-        b"]",
-        b"\"",
-        b"\n",
-        b"nan",
-        b"-inf",
-        b"1e999",
-        b"-1",
-        b"true",
-        b"ignore = true\n",
-        b"known = true\n",
-        b"kind = \"ordinal\"\n",
-        b"values = [\"a\"]\n",
-        b"[[feature]]\n",
-        b"[split]\n",
-        b"cost = 0\n",
-        b"group = \"g\"\n",
-        b"'''",
-        b"18446744073709551616",
-    ];
-    fuzz("problems", &[drafted], &words, |bytes| {
-        let Ok(text) = std::str::from_utf8(bytes) else { return false };
-        let Ok(schema) = Schema::parse(text) else { return false };
-        open(&table).and_then(|table| prepare(table, &schema)).is_ok()
-    });
+    let words: [&[u8]; 0] = [];
+    fuzz("problems", &words);
 }
 
 #[test]
 fn models() {
-    let table = clinic(200);
-    let found = profile(open(&table).expect("reads"), "diagnosis").expect("reads");
-    let schema = Schema::parse(&draft(Path::new("t.csv"), "diagnosis", &found, &[])).expect("valid");
-    let prepared = prepare(open(&table).expect("reads"), &schema).expect("valid");
-    let config = Config::new(0.02).with(|c| {
-        c.schedule.warm_up_epochs = 0;
-        c.schedule.stage_epochs = 1;
-        c.schedule.epoch_steps = 1;
-        c.schedule.temperatures = vec![0.5];
-        c.networks.policy = [4, 4];
-        c.networks.predictor = [4, 4];
-    });
-    let bytes_of = |data: &Dataset, encoding| {
-        let mut trainer = Trainer::new(&Engine::cpu(), data, config.clone()).expect("valid");
-        while trainer.epoch_blocking().expect("trains").is_some() {}
-        let model = trainer.finish_blocking().expect("finishes");
-        let model = match encoding {
-            Some(encoding) => model.with_encoding(encoding).expect("fits"),
-            None => model,
-        };
-        let dir = common::TempDir::new("fuzz-model");
-        model.save(dir.0.join("m")).expect("saves");
-        std::fs::read(dir.0.join("m")).expect("reads")
-    };
-    let split = Split { x: vec![0.5; 20], y: vec![0, 1, 0, 1, 0, 1, 0, 1, 0, 1] };
-    let problem = Problem::ungrouped(&[1.0], 2).expect("valid").with_known_columns(1);
-    let plain = Dataset::new(problem, split.clone(), split.clone(), split).expect("valid");
-    let seeds = [bytes_of(&prepared.data, Some(prepared.encoding.clone())), bytes_of(&plain, None)];
-    let words: [&[u8]; 16] = [
+    let words: [&[u8]; 0] = [];
+    fuzz("models", &words);
+}
+
+#[test]
+fn prices() {
+    let words: [&[u8]; 11] =
+        [b",", b"\n", b"-1", b"nan", b"1e400", b"known", b"cost", b"column", b"yes", b"\"", b"\xff"];
+    fuzz("prices", &words);
+}
+
+#[test]
+fn checkpoints() {
+    let words: [&[u8]; 2] = [b"\\\"epoch\\\":9", b"\\\"stage\\\":7"];
+    fuzz("checkpoints", &words);
+}
+
+#[test]
+fn images() {
+    let words: [&[u8]; 4] = [b"\0\0\x08\x03", b"\xff\xff\xff\xff", b"\0\0\0\x01", b"\0"];
+    fuzz("images", &words);
+}
+
+#[test]
+fn runs() {
+    let words: [&[u8]; 11] = [
         b"0",
-        b"9",
-        b"-",
-        b"null",
+        b"-1",
         b"1e999",
-        b"4294967296",
+        b"null",
         b"[]",
         b"{}",
-        b"\\\"",
+        b"\"",
         b",",
-        b"\xff\xff\xff\x7f",
-        b"\0\0\0\0",
-        b"F32",
-        b"known_columns\\\":9",
-        b"\\\"flag\\\":true",
-        b"\\\"columns\\\":[0,0]",
+        b"\"points\":[]",
+        b"18446744073709551616",
+        b"1e-400",
     ];
-    fuzz("models", &seeds, &words, |bytes| {
-        let Ok(model) = Model::from_bytes(bytes) else { return false };
-        // A model that is read can be asked.
-        let mut session = model.session();
-        while let Step::Acquire(feature) = session.next() {
-            let told = match model.encoding() {
-                Some(encoding) => {
-                    let cells = vec!["1"; encoding.features[feature].len()];
-                    session.tell(feature, &cells).is_ok()
-                }
-                None => session.observe(feature, 0.5).is_ok(),
-            };
-            if !told && session.unavailable(feature).is_err() {
-                break;
-            }
-        }
-        assert!(session.best() < model.problem().classes().len());
-        true
-    });
+    fuzz("runs", &words);
+}
+
+#[test]
+fn answers() {
+    let words: [&[u8]; 10] =
+        [b"\t", b"\n", b"nan", b"inf", b"1e400", b"1,5", b"%", b"31.12.2024", b"\xc3\xa9", b"yes"];
+    fuzz("answers", &words);
 }

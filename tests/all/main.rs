@@ -9,8 +9,14 @@ mod common;
 mod golden_step;
 mod host;
 mod models;
+#[cfg(feature = "table")]
+#[path = "../../fuzz/readers.rs"]
+mod readers;
 mod rig;
 mod runs;
+#[cfg(feature = "table")]
+#[path = "../../fuzz/seeds.rs"]
+mod seeds;
 mod spoil;
 
 mod aaco;
@@ -41,6 +47,7 @@ mod info;
 mod init;
 mod instructions;
 mod layers;
+mod licences;
 mod lockstep;
 mod model_file;
 mod model_python;

@@ -7,6 +7,9 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static ALL: AtomicUsize = AtomicUsize::new(0);
+/// Bytes that are held, and the most that were.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static HERE: Cell<usize> = const { Cell::new(0) };
@@ -20,27 +23,41 @@ fn count() {
     let _ = HERE.try_with(|count| count.set(count.get() + 1));
 }
 
+fn taken(bytes: usize) {
+    let held = HELD.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    MOST.fetch_max(held, Ordering::Relaxed);
+}
+
+fn given_back(bytes: usize) {
+    HELD.fetch_sub(bytes, Ordering::Relaxed);
+}
+
 // SAFETY: everything is the system allocator's; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
+        taken(layout.size());
         // SAFETY: the caller's contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
+        taken(layout.size());
         // SAFETY: the caller's contract.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
+        taken(size);
+        given_back(layout.size());
         // SAFETY: the caller's contract.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        given_back(layout.size());
         // SAFETY: the caller's contract.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -61,4 +78,12 @@ pub fn allocations_here(act: impl FnOnce()) -> usize {
     let before = HERE.get();
     act();
     HERE.get() - before
+}
+
+/// The most bytes that were held meanwhile, beyond those that were held before.
+pub fn peak(act: impl FnOnce()) -> usize {
+    let before = HELD.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    act();
+    MOST.load(Ordering::Relaxed) - before
 }

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Kills runs at random moments and goes on with them; fails every single write, sync, rename and open of a run once.
+
+    python3 tools/kills.py [--querent PATH] [--kills 1000] [--kinds cpu,gpu,sweep,predict] [--seed 0]
+    python3 tools/kills.py --fail [--calls write,fsync,rename,openat] [--every 1]
+
+Each kind is first run undisturbed. Then it is begun in a fresh folder and killed (SIGKILL, which nothing can catch) after a
+random part of the time that took, gone on with by `--resume` and killed again, until it is through; what it leaves must be
+that of the undisturbed run, to the byte, but for the seconds that it took. A kill that leaves something that cannot be gone
+on with, or another result, ends the tool with the folder's name.
+
+With --fail the n-th call of a kind is made to fail by strace, for every n: with "no space left" or, for opening, "too many
+open files". The run must end by itself, well or with an error (exit code 0, 1 or 2, no panic); going on afterwards must end in
+the bytes of the undisturbed run.
+"""
+import argparse
+import collections
+import json
+import pathlib
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+QUICK = ["--epochs", "2", "--epoch-steps", "60", "--hidden", "16"]
+# What each kind runs, in a folder with the clinic's table, and the files that are its result.
+KINDS = {
+    "cpu": (["train", "problem.toml", "--engine", "cpu", "--alpha", "0.05", "--out", "run", *QUICK], ["run"]),
+    "gpu": (["train", "problem.toml", "--engine", "gpu", "--alpha", "0.05", "--out", "run", "--epochs", "1",
+             "--epoch-steps", "8", "--hidden", "8"], ["run"]),
+    "sweep": (["train", "problem.toml", "--engine", "cpu", "--alphas", "0.02,0.2", "--seeds", "0,1", "--out", "run", *QUICK],
+              ["run"]),
+    "predict": (["predict", "model.safetensors", "many.csv", "-o", "answers.csv"], ["answers.csv"]),
+}
+# What no two runs share.
+TIMES = re.compile(rb'\\?"seconds\\?":\s*[-+.0-9e]+')
+ERRORS = {"write": "ENOSPC", "fsync": "ENOSPC", "rename": "ENOSPC", "openat": "EMFILE"}
+
+
+def content(path, folder):
+    """A file's bytes without times; of a safetensors file, its header in order and its data."""
+    data = path.read_bytes()
+    if path.suffix == ".safetensors":
+        length = struct.unpack("<Q", data[:8])[0]
+        header = json.loads(data[8:8 + length])
+        data = json.dumps(header, sort_keys=True).encode() + data[8 + length:]
+    # The record of a run says where its problem file is.
+    return TIMES.sub(b"", data).replace(str(folder).encode(), b"")
+
+
+def result(folder, names):
+    """What a run has left: models and results, not what it goes on from nor who holds its folder."""
+    files = {}
+    for name in names:
+        place = folder / name
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file() and path.name not in (".lock", "checkpoint.safetensors"):
+                files[str(path.relative_to(folder))] = content(path, folder)
+    return files
+
+
+class Bench:
+    def __init__(self, args):
+        self.args = args
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="querent-kills-"))
+        self.template = self.place / "template"
+        shutil.copytree(ROOT / "assets/clinic", self.template)
+        self.check(self.template, "init", "clinic.csv", "--target", "diagnosis")
+        self.check(self.template, *KINDS["cpu"][0])
+        shutil.move(self.template / "run" / "model.safetensors", self.template / "model.safetensors")
+        shutil.rmtree(self.template / "run")
+        lines = (self.template / "clinic.csv").read_text().splitlines()
+        (self.template / "many.csv").write_text("\n".join([lines[0], *lines[1:] * 20]) + "\n")
+
+    def start(self, folder, words, before=()):
+        return subprocess.Popen([*before, self.args.querent, *words], cwd=folder, stdout=subprocess.DEVNULL,
+                                stderr=open(folder / "stderr", "wb"))
+
+    def check(self, folder, *words):
+        run = self.start(folder, words)
+        if run.wait():
+            sys.exit(f"{folder}: querent {' '.join(words)}: {(folder / 'stderr').read_text()}")
+
+    def fresh(self, name):
+        folder = self.place / name
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.template, folder)
+        return folder
+
+    def again(self, folder, kind):
+        """The words that go on with what is there."""
+        words, _ = KINDS[kind]
+        begun = words[0] == "train" and any((folder / "run").rglob("*.safetensors")) if (folder / "run").exists() else False
+        return [*words, "--resume"] if begun or (folder / "run" / "run.json").exists() else words
+
+    def compare(self, folder, kind, expected, what):
+        found = result(folder, KINDS[kind][1])
+        if found != expected:
+            names = [name for name in sorted({*found, *expected}) if found.get(name) != expected.get(name)]
+            sys.exit(f"{what}: {folder} has other bytes in {', '.join(names)}")
+
+
+def kills(bench, kind, count):
+    words, names = KINDS[kind]
+    folder = bench.fresh("undisturbed")
+    begun = time.monotonic()
+    bench.check(folder, *words)
+    lasts = time.monotonic() - begun
+    expected = result(folder, names)
+    killed = whole = 0
+    while killed < count:
+        folder = bench.fresh("killed")
+        while True:
+            run = bench.start(folder, bench.again(folder, kind))
+            try:
+                code = run.wait(timeout=random.random() * lasts)
+            except subprocess.TimeoutExpired:
+                run.kill()
+                run.wait()
+                killed += 1
+                continue
+            if code:
+                sys.exit(f"{kind}, after {killed} kills: {folder}: {(folder / 'stderr').read_text()}")
+            break
+        bench.compare(folder, kind, expected, f"{kind}, after {killed} kills")
+        whole += 1
+        print(f"\r{kind}: {killed} kills, {whole} runs went through with the same bytes", end="", flush=True)
+    print()
+
+
+def failures(bench, kind, calls, every):
+    words, names = KINDS[kind]
+    for call in calls:
+        folder = bench.fresh("counted")
+        counted = folder / "calls"
+        run = bench.start(folder, words, ["strace", "-f", "-qq", "-o", str(counted), "-e", f"trace={call}"])
+        if run.wait():
+            sys.exit(f"strace: {(folder / 'stderr').read_text()}")
+        count = sum(f" {call}(" in line for line in counted.read_text().splitlines())
+        expected = result(folder, names)
+        codes = collections.Counter()
+        for n in range(1, count + 1, every):
+            folder = bench.fresh("failed")
+            run = bench.start(folder, words, ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
+                                              "-e", f"inject={call}:error={ERRORS[call]}:when={n}"])
+            code = run.wait()
+            said = (folder / "stderr").read_text(errors="replace")
+            codes[code] += 1
+            if code not in (0, 1, 2) or "panicked" in said:
+                sys.exit(f"{kind}, {call} {n} of {count} failed: exit code {code}: {folder}: {said}")
+            if code:
+                bench.check(folder, *bench.again(folder, kind))
+            bench.compare(folder, kind, expected, f"{kind}, {call} {n} of {count} failed")
+            print(f"\r{kind}: {call} {n} of {count}", end="", flush=True)
+        ends = ", ".join(f"{count} with exit code {code}" for code, count in sorted(codes.items()))
+        print(f"\r{kind}: {call} failed once at each of {sum(codes.values())} places of {count}: {ends}; all went on to the same bytes")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--querent", default=str(ROOT / "target/release/querent"))
+    parser.add_argument("--kills", type=int, default=1000, help="kills in all, shared among the kinds")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--fail", action="store_true")
+    parser.add_argument("--calls", default=",".join(ERRORS))
+    parser.add_argument("--every", type=int, default=1)
+    args = parser.parse_args()
+    args.querent = str(pathlib.Path(args.querent).resolve())
+    random.seed(args.seed)
+    kinds = args.kinds.split(",")
+    for kind in kinds:
+        if kind not in KINDS:
+            parser.error(f"there is no kind {kind}; there are {', '.join(KINDS)}")
+    bench = Bench(args)
+    for kind in kinds:
+        if args.fail:
+            failures(bench, kind, args.calls.split(","), args.every)
+        else:
+            kills(bench, kind, args.kills // len(kinds))
+    shutil.rmtree(bench.place)
+
+
+if __name__ == "__main__":
+    main()
