@@ -203,6 +203,29 @@ impl Dataset {
         self
     }
 
+    /// The same table with at most so many training, validation and test rows: of a longer part, rows at even distances.
+    ///
+    /// # Errors
+    /// No training rows are left.
+    pub fn thinned(&self, most: [usize; 3]) -> Result<Self> {
+        let columns = self.problem.columns();
+        let chosen = |part: usize| {
+            let (rows, few) = (self.splits[part].y.len(), most[part]);
+            (0..few.min(rows)).map(move |at| at * rows / few.min(rows))
+        };
+        let labels = |part: usize| chosen(part).map(|row| self.splits[part].y[row]).collect::<Vec<u32>>();
+        if let Some(images) = &self.images {
+            let rows =
+                |part: usize| chosen(part).flat_map(move |row| &images[part][row * columns..][..columns]);
+            let splits = [0, 1, 2].map(|part| (rows(part).copied().collect(), labels(part)));
+            return Self::of_bytes(self.problem.clone(), splits);
+        }
+        let rows =
+            |part: usize| chosen(part).flat_map(move |row| &self.splits[part].x[row * columns..][..columns]);
+        let [a, b, c] = [0, 1, 2].map(|part| Split { x: rows(part).copied().collect(), y: labels(part) });
+        Ok(Self { normalization: self.normalization.clone(), ..Self::new(self.problem.clone(), a, b, c)? })
+    }
+
     /// The standard deviation of each column over the training rows, as the networks read it.
     pub(crate) fn spread(&self) -> Vec<f32> {
         let columns = self.problem.columns();
@@ -289,6 +312,24 @@ mod tests {
         for (a, b) in again.iter().zip(&twice.splits()[0].x) {
             assert!((a - b).abs() < 1e-5);
         }
+    }
+
+    #[test]
+    fn thinned_rows_are_at_even_distances() {
+        let problem = || Problem::ungrouped(&[1.0], 2).expect("valid");
+        let rows = |n: u8| Split { x: (0..n).map(f32::from).collect(), y: vec![1; usize::from(n)] };
+        let data = Dataset::new(problem(), rows(7), rows(6), rows(3)).expect("valid").standardized();
+        let few = data.thinned([7, 3, 9]).expect("valid");
+        assert_eq!(few.sizes(), [7, 3, 3]);
+        assert_eq!(
+            (few.splits()[0].clone(), few.normalization()),
+            (data.splits()[0].clone(), data.normalization())
+        );
+        assert_eq!(few.splits()[1].x, [0, 2, 4].map(|row| data.splits()[1].x[row]));
+        let bytes = [(vec![0, 1, 2, 3], vec![0; 4]), (vec![5, 6], vec![1; 2]), (vec![], vec![])];
+        let few =
+            Dataset::of_bytes(problem(), bytes).and_then(|data| data.thinned([2, 1, 4])).expect("valid");
+        assert_eq!(few.images().expect("bytes"), &[vec![0, 2], vec![5], vec![]]);
     }
 
     #[test]

@@ -183,6 +183,15 @@ pub struct Episode {
     pub belief: Vec<f32>,
 }
 
+impl Episode {
+    /// After how many acquisitions what the stop rule looks at is below a threshold for the first time; the whole way if
+    /// it never is.
+    pub fn stop_below(&self, threshold: f32) -> usize {
+        let stops = |moment: &Moment| moment.stop_score.is_some_and(|score| score < threshold);
+        self.moments.iter().position(stops).unwrap_or(self.path.len())
+    }
+}
+
 /// The ways of all rows of a split.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episodes {
@@ -285,8 +294,29 @@ impl Episodes {
     /// As if each had ended as soon as what its stop rule looks at is below a threshold: one rollout to the horizon has
     /// every threshold in it.
     pub fn below(&self, threshold: f32) -> Traces {
-        let stops = |moment: &Moment| moment.stop_score.is_some_and(|score| score < threshold);
-        self.traces(|episode| episode.moments.iter().position(stops).unwrap_or(episode.path.len()))
+        self.traces(|episode| episode.stop_below(threshold))
+    }
+
+    /// Each cut after so many acquisitions, as if it had stopped there by itself if that is before its end. What it
+    /// believed at the end is not known any more: [`Episode::belief`] is then empty.
+    pub fn cut(&self, end: impl Fn(&Episode) -> usize) -> Self {
+        let one = |episode: &Episode| {
+            let end = end(episode).min(episode.path.len());
+            let is_whole = end == episode.path.len();
+            Episode {
+                path: episode.path[..end].to_vec(),
+                moments: episode.moments[..=end].to_vec(),
+                forced: is_whole && episode.forced,
+                belief: if is_whole { episode.belief.clone() } else { Vec::new() },
+            }
+        };
+        Self { episodes: self.episodes.iter().map(one).collect(), ..*self }
+    }
+
+    /// Ways that something else than a model went, of at most as many acquisitions as there are features.
+    pub fn of(problem: &Problem, episodes: Vec<Episode>) -> Self {
+        let features = problem.features().len();
+        Self { episodes, features, steps: features }
     }
 
     /// Writes a table of every step: `episode,step,action,guess,label,probability,cost,forced_stop`. Steps count from
@@ -301,7 +331,21 @@ impl Episodes {
         labels: &[u32],
         out: &mut impl std::io::Write,
     ) -> std::io::Result<()> {
-        writeln!(out, "episode,step,action,guess,label,probability,cost,forced_stop")?;
+        writeln!(out, "{COLUMNS}")?;
+        self.write_rows(problem, labels, "", out)
+    }
+
+    /// The rows of that table, each behind these cells.
+    ///
+    /// # Errors
+    /// What the writer has.
+    pub fn write_rows(
+        &self,
+        problem: &Problem,
+        labels: &[u32],
+        before: &str,
+        out: &mut impl std::io::Write,
+    ) -> std::io::Result<()> {
         let class = |index: u32| quoted(&problem.classes()[index as usize]);
         for (index, (episode, &label)) in self.episodes.iter().zip(labels).enumerate() {
             let last = episode.path.len();
@@ -314,7 +358,7 @@ impl Episodes {
                 let forced = u8::from(step > last && episode.forced);
                 writeln!(
                     out,
-                    "{index},{step},{action},{},{},{},{},{forced}",
+                    "{before}{index},{step},{action},{},{},{},{},{forced}",
                     class(moment.guess),
                     class(label),
                     moment.probability,
@@ -326,8 +370,11 @@ impl Episodes {
     }
 }
 
+/// Columns of the table of every step.
+pub const COLUMNS: &str = "episode,step,action,guess,label,probability,cost,forced_stop";
+
 /// A cell of a CSV file.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
