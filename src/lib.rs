@@ -64,6 +64,8 @@
 // Each says why it is sound.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
+#[doc(hidden)]
+pub mod compare;
 pub mod data;
 #[doc(hidden)]
 pub mod digest;

@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["methods"],
     &["digest"],
     &["run"],
+    &["compare"],
     &["report"],
 ];
 

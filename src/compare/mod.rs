@@ -1,0 +1,13 @@
+//! Methods beside each other on the same rows: what one training gives (a cell), the points of a curve that are worth
+//! showing, curves over several seeds, and what lies between two of them.
+
+mod line;
+mod outcome;
+mod spread;
+mod standing;
+pub mod tree;
+
+pub use line::{Line, Place};
+pub use outcome::{Curve, Outcome, Paths, Point, Times};
+pub use spread::{alphas, at_even_distances, thresholds};
+pub use standing::{At, Between, EVERYTHING, Method, NOTHING, Standing};

@@ -1,0 +1,170 @@
+//! Which trade-offs of a model to show, from what they do on the validation rows: points that cover the whole curve and do
+//! not fall onto one another.
+
+use crate::data::Dataset;
+use crate::policy::evaluate::Episodes;
+use crate::policy::tradeoff::rounded;
+
+/// Features that count as asked where everything is, at most.
+const HORIZON: usize = 30;
+/// The smallest α, as a share of what everything could be worth a unit of its cost, and the largest, as a share of what the
+/// cheapest feature could be.
+const ENDS: [f64; 2] = [0.1, 0.5];
+/// Costs that differ by less than this share of all they differ by are the same.
+const SAME: f64 = 1e-3;
+/// Thresholds that are looked at.
+const LOOKED_AT: usize = 60;
+
+/// Of points (cost, loss), those to show, at most so many, by their index and from the cheapest on. They are at about even
+/// distances along the curve, where the way from one end to the other in cost counts as much as that in loss; points much
+/// nearer to their neighbours than that are left out.
+pub fn at_even_distances(points: &[(f64, f64)], most: usize) -> Vec<usize> {
+    let mut order: Vec<usize> =
+        (0..points.len()).filter(|&i| points[i].0.is_finite() && points[i].1.is_finite()).collect();
+    order.sort_by(|&a, &b| points[a].0.total_cmp(&points[b].0).then(points[b].1.total_cmp(&points[a].1)));
+    let span = |of: fn(&(f64, f64)) -> f64| {
+        let values = || order.iter().map(|&i| of(&points[i]));
+        (values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min)).max(1e-12)
+    };
+    let (costs, losses) = (span(|p| p.0), span(|p| p.1));
+    let (mut at, mut before): (Vec<f64>, Option<usize>) = (Vec::new(), None);
+    for &i in &order {
+        let way = before.map_or(0.0, |b| {
+            (points[i].0 - points[b].0).abs() / costs + (points[i].1 - points[b].1).abs() / losses
+        });
+        at.push(at.last().copied().unwrap_or(0.0) + way);
+        before = Some(i);
+    }
+    let (Some(&whole), true) = (at.last(), most > 0) else { return Vec::new() };
+    let apart = whole / (most.max(2) - 1) as f64;
+    let mut chosen: Vec<usize> = Vec::new();
+    for step in 0..most {
+        let target = apart * step as f64;
+        let near = |&place: &usize| (at[place] - target).abs();
+        let Some(place) = (0..at.len()).min_by(|a, b| near(a).total_cmp(&near(b))) else { break };
+        // The end is worth more than what is near to it.
+        let is_last = step + 1 == most && place + 1 == at.len();
+        while is_last && chosen.len() > 1 && at[place] - at[chosen[chosen.len() - 1]] < apart / 2.0 {
+            chosen.pop();
+        }
+        let cost = |place: usize| points[order[place]].0;
+        let is_apart =
+            |last: usize| at[place] - at[last] >= apart / 2.0 && cost(place) - cost(last) > SAME * costs;
+        if chosen.last().is_none_or(|&last| is_apart(last)) {
+            chosen.push(place);
+        }
+    }
+    chosen.into_iter().map(|place| order[place]).collect()
+}
+
+/// Thresholds of a stop rule that are worth a look, from what it looked at on rows that went on to the horizon: even shares of
+/// all values, from never stopping to stopping at once.
+pub fn thresholds(episodes: &Episodes) -> Vec<f64> {
+    let moments = episodes.episodes.iter().flat_map(|episode| &episode.moments);
+    let mut seen: Vec<f32> =
+        moments.filter_map(|moment| moment.stop_score).filter(|s| s.is_finite()).collect();
+    seen.sort_by(f32::total_cmp);
+    let mut chosen = vec![0.0];
+    if let Some(last) = seen.len().checked_sub(1) {
+        let quantiles = (0..=LOOKED_AT).map(|step| f64::from(seen[last * step / LOOKED_AT]));
+        chosen.extend(quantiles.map(rounded).filter(|&threshold| threshold > 0.0));
+        // Above all that was seen, nothing is asked.
+        chosen.push(rounded(1.01 * f64::from(seen[last]).max(0.0) + 1e-6));
+    }
+    chosen.sort_by(f64::total_cmp);
+    chosen.dedup();
+    chosen
+}
+
+/// The smallest and the largest α that may make a difference, for methods that do not find them: no answer is worth more than
+/// the entropy of the classes. The same number twice if nothing costs anything.
+pub fn alphas(data: &Dataset) -> [f64; 2] {
+    let problem = data.problem();
+    let mut mass = vec![0.0; problem.classes().len()];
+    data.splits()[0].y.iter().for_each(|&y| mass[y as usize] += problem.class_weights()[y as usize]);
+    let total: f64 = mass.iter().sum();
+    let entropy: f64 = mass.iter().filter(|&&m| m > 0.0).map(|m| -m / total * (m / total).ln()).sum();
+    let costs: Vec<f64> = problem.features().iter().map(|feature| feature.cost).collect();
+    let all = costs.iter().sum::<f64>() * costs.len().min(HORIZON) as f64 / costs.len() as f64;
+    let cheapest = costs.into_iter().filter(|&cost| cost > 0.0).fold(f64::INFINITY, f64::min);
+    if !cheapest.is_finite() {
+        return [0.0; 2];
+    }
+    let entropy = entropy.max(1e-3);
+    [ENDS[0] * entropy / all, ENDS[1] * entropy / cheapest].map(rounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Split;
+    use crate::policy::evaluate::{Episode, Moment};
+    use crate::problem::Problem;
+
+    #[test]
+    fn points_cover_the_curve_and_do_not_collapse() {
+        // Most of the loss falls at little cost, and the end is flat: both get points.
+        let points: Vec<(f64, f64)> =
+            (0..=40).rev().map(|i| f64::from(i) / 4.0).map(|c| (c, (-c).exp())).collect();
+        let chosen = at_even_distances(&points, 5);
+        let costs: Vec<f64> = chosen.iter().map(|&i| points[i].0).collect();
+        assert_eq!((costs.len(), costs[0], costs[4]), (5, 0.0, 10.0), "{costs:?}");
+        assert!(costs[1] < 1.0 && costs[3] > 4.0, "{costs:?}");
+        // Many that are the same are one.
+        let same = [(0.0, 1.0), (0.0, 1.0), (3.0, 0.5), (3.001, 0.5), (3.002, 0.499), (6.0, 0.1)];
+        assert_eq!(at_even_distances(&same, 6).len(), 3);
+        assert_eq!(at_even_distances(&[(2.0, 0.5)], 6), [0]);
+        assert_eq!(at_even_distances(&[(0.0, 0.5); 4], 6), [0]);
+        assert_eq!(at_even_distances(&[(0.0, 0.5), (0.0, 0.6), (0.0, 0.7)], 6).len(), 1);
+        assert_eq!(at_even_distances(&[(f64::NAN, 0.5)], 6), [0usize; 0]);
+        assert_eq!(at_even_distances(&same, 0), [0usize; 0]);
+        assert_eq!(at_even_distances(&same, 2), [0, 5]);
+    }
+
+    #[test]
+    fn alphas_lie_between_what_everything_and_the_cheapest_could_be_worth() {
+        let data = |costs: &[f64]| {
+            let problem = Problem::ungrouped(costs, 2).expect("valid");
+            let rows = || Split { x: vec![0.5; 4 * costs.len()], y: vec![0, 1, 0, 1] };
+            Dataset::new(problem, rows(), rows(), rows()).expect("valid")
+        };
+        // ln 2 is 0.693: a tenth of it over 7, and half of it over 2.
+        assert_eq!(alphas(&data(&[2.0, 5.0, 0.0])), [0.0099, 0.173]);
+        assert_eq!(alphas(&data(&[0.0, 0.0])), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn thresholds_reach_from_everything_to_nothing() {
+        let problem = Problem::ungrouped(&[1.0, 1.0], 2).expect("valid");
+        let moment = |score: Option<f32>| Moment {
+            guess: 0,
+            probability: 0.5,
+            loss: 0.5,
+            spent: 0.0,
+            stop_score: score,
+        };
+        let episode = |a: f32, b: f32| Episode {
+            path: vec![0, 1],
+            moments: vec![moment(Some(a)), moment(Some(b)), moment(None)],
+            forced: true,
+            belief: vec![0.5, 0.5],
+        };
+        let all = Episodes::of(&problem, vec![episode(0.7, 0.2), episode(0.6, 0.1)]);
+        let found = thresholds(&all);
+        let asked = |threshold: f64| {
+            all.episodes.iter().map(|episode| episode.stop_below(threshold as f32)).sum::<usize>()
+        };
+        assert_eq!((found[0], asked(found[0])), (0.0, 4));
+        assert_eq!(asked(found[found.len() - 1]), 0);
+        let mut counts: Vec<usize> = found.iter().map(|&t| asked(t)).collect();
+        counts.dedup();
+        assert_eq!(counts, [4, 3, 2, 1, 0], "{found:?}");
+        let cut = all.cut(|episode| episode.stop_below(0.3));
+        assert_eq!(
+            cut.episodes.iter().map(|e| (e.path.len(), e.forced)).collect::<Vec<_>>(),
+            [(1, false); 2]
+        );
+        assert_eq!(cut.ended(), all.below(0.3));
+        assert_eq!(all.cut(|_| 9), all);
+    }
+}
