@@ -5,7 +5,7 @@ mod commands;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::{
-    Failure, Talk, ask, completions, data, eval, flags, info, init, methods, predict, report, train,
+    Failure, Talk, ask, compare, completions, data, eval, flags, info, init, methods, predict, report, train,
 };
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,6 +32,7 @@ enum Command {
     Ask(ask::Args),
     Predict(predict::Args),
     Report(report::Args),
+    Compare(compare::Args),
     Data(data::Args),
     Methods(methods::Args),
     Info(info::Args),
@@ -46,6 +47,7 @@ Examples:
   querent predict runs/NAME/model.safetensors new.csv  asks through a table without labels
   querent report runs/NAME                             draws the run as one HTML page
   querent eval runs/NAME/model.safetensors new.csv     how it does on other rows
+  querent compare problem.toml                         every method, and what it reaches at which cost
   querent data list                                    data sets that can be trained on by name
   querent methods                                      the methods, and what can be set
   querent info                                         what this machine offers, and how fast it trains
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Command::Ask(args) => ask::run(&args, talk, &mut out),
         Command::Predict(args) => predict::run(&args, talk, &mut out),
         Command::Report(args) => report::run(&args, talk, &mut out),
+        Command::Compare(args) => compare::run(&args, talk, &mut out),
         Command::Data(args) => data::run(&args, talk, &mut out),
         Command::Methods(args) => methods::run(&args, &mut out),
         Command::Info(args) => info::run(&args, &mut out),

@@ -2,6 +2,7 @@
 
 pub mod ask;
 mod choice;
+pub mod compare;
 pub mod completions;
 mod curve;
 pub mod data;

@@ -1,12 +1,12 @@
 //! `querent train`: one model for a range of α, or one for each α and seed.
 
-mod aim;
+pub(super) mod aim;
 mod folder;
-mod lock;
-mod minutes;
-mod model;
+pub(super) mod lock;
+pub(super) mod minutes;
+pub(super) mod model;
 mod results;
-mod tried;
+pub(super) mod tried;
 
 use super::source::Source;
 use super::{Failure, Talk, curve, interrupt, say};
@@ -31,73 +31,74 @@ use std::time::Instant;
 #[command(after_help = HELP)]
 pub struct Args {
     /// A problem.toml, or the name of a data set (`querent data list`).
-    problem: String,
+    pub(super) problem: String,
     /// The method: `querent methods` lists them.
     #[arg(long, value_name = "NAME", default_value = "nmppg")]
-    method: String,
+    pub(super) method: String,
     /// Train one model for all α between these two [default: the range that makes a difference, found on the way].
     #[arg(long, value_name = "LO,HI", value_delimiter = ',', num_args = 1)]
-    range: Option<Vec<f64>>,
+    pub(super) range: Option<Vec<f64>>,
     /// Train for one α alone, what a unit of cost is worth in nats of loss: larger values ask less.
     #[arg(long, value_name = "A", conflicts_with = "range")]
-    alpha: Option<f64>,
+    pub(super) alpha: Option<f64>,
     /// Train a model for each of these α alone.
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', conflicts_with_all = ["alpha", "range"])]
-    alphas: Option<Vec<f64>>,
+    pub(super) alphas: Option<Vec<f64>>,
     /// Of a method whose training does not know α: the thresholds of its stop rule to show
     /// [default: six, from asking much to asking little].
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', conflicts_with_all = ["alpha", "alphas", "range"])]
-    thresholds: Option<Vec<f64>>,
+    pub(super) thresholds: Option<Vec<f64>>,
     /// Any setting of the method, by its name; may be repeated. `querent methods NAME` lists them.
     #[arg(long, value_name = "FIELD=VALUE")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
     /// Seeds of weights and noise: one model for each.
     #[arg(long, value_name = "N,M,…", value_delimiter = ',', default_value = "0")]
-    seeds: Vec<u64>,
+    pub(super) seeds: Vec<u64>,
     /// What computes: auto takes a hardware GPU if there is one.
     #[arg(long, value_enum, default_value = "auto")]
-    engine: EngineName,
+    pub(super) engine: EngineName,
     /// Where the models and run.json go [default: runs/NAME].
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Go on with a run that was interrupted: what is finished is kept.
     #[arg(long)]
-    resume: bool,
+    pub(super) resume: bool,
     /// Begin anew where there is a run already: its models are removed.
     #[arg(long, conflicts_with = "resume")]
-    force: bool,
+    pub(super) force: bool,
     /// Be done within about so many minutes, by shorter epochs where the schedule would take longer: a short rehearsal
     /// measures how many steps fit. Every temperature is still gone through. --baselines takes its time on top.
     #[arg(long, value_name = "M")]
-    minutes: Option<f64>,
+    pub(super) minutes: Option<f64>,
     /// Epochs of each stage, at most.
     #[arg(long, value_name = "N")]
-    epochs: Option<usize>,
+    pub(super) epochs: Option<usize>,
     /// Training steps of an epoch, at most: it has as many whole passes over the training rows as fit into them, and at
     /// least one, however long that is [default: 900, or 20 passes if they are fewer].
     #[arg(long, value_name = "N")]
-    epoch_steps: Option<usize>,
+    pub(super) epoch_steps: Option<usize>,
     /// Questions asked of one instance, at most [default: all, at most 30].
     #[arg(long, value_name = "N")]
-    horizon: Option<usize>,
+    pub(super) horizon: Option<usize>,
     /// Width of the hidden layers; NM-PPG's policy has a first one twice as wide [default: 128].
     #[arg(long, value_name = "N")]
-    hidden: Option<usize>,
+    pub(super) hidden: Option<usize>,
     /// Chance that a hidden unit of the predictor is left out in training
     /// [default: 0.3; NM-PPG's 0 from 5,000 rows on].
     #[arg(long, value_name = "P")]
-    dropout: Option<f64>,
+    pub(super) dropout: Option<f64>,
     /// Also measure what has to be beaten: asking nothing, a fixed set of features of the same cost for
     /// everybody, and all features.
     #[arg(long)]
-    baselines: bool,
+    pub(super) baselines: bool,
     /// Where the catalog's files are [default: QUERENT_DATA, or `querent` in the user's data folder].
     #[arg(long, value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    pub(super) data_dir: Option<PathBuf>,
 }
 
 /// The engines' names.
-#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum EngineName {
     /// A hardware GPU if there is one, else the CPU.
     Auto,
@@ -143,7 +144,13 @@ Ctrl-C ends training after the epoch at hand; --resume goes on from there with t
 holds run.json, and for each model a model.safetensors and a checkpoint. `querent report` draws it.";
 
 /// A method's settings for a table: its own defaults, then what was said.
-fn settings(args: &Args, entry: &Entry, data: &Dataset, aim: &Aim, seed: u64) -> querent::Result<Value> {
+pub(super) fn settings(
+    args: &Args,
+    entry: &Entry,
+    data: &Dataset,
+    aim: &Aim,
+    seed: u64,
+) -> querent::Result<Value> {
     let defaults = (entry.defaults)(data);
     let mut settings = defaults.clone();
     let mut assign =
@@ -173,7 +180,7 @@ fn settings(args: &Args, entry: &Entry, data: &Dataset, aim: &Aim, seed: u64) ->
 }
 
 /// What has to be beaten is measured with NM-PPG's predictor, whatever the method.
-fn reference(args: &Args, data: &Dataset, seed: u64) -> querent::Result<Config> {
+pub(super) fn reference(args: &Args, data: &Dataset, seed: u64) -> querent::Result<Config> {
     let entry = methods::find(nmppg::NAME)?;
     let own = args.method == nmppg::NAME;
     let args = &Args { set: if own { args.set.clone() } else { Vec::new() }, ..args.clone() };

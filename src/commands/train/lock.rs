@@ -24,13 +24,7 @@ impl Lock {
     pub fn take(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join(FILE);
         let failed = |error| Failure::from(Error::io(&path, error));
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
+        let mut file = open(&path)?;
         match file.try_lock() {
             Ok(()) => {
                 file.set_len(0).map_err(failed)?;
@@ -52,4 +46,23 @@ impl Lock {
         }
         Ok(Self { _file: file })
     }
+
+    /// Takes the folder, as soon as no other process has it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn wait(folder: &Path) -> Result<Self, Failure> {
+        let path = folder.join(FILE);
+        let file = open(&path)?;
+        // A file system without locks is no reason not to work.
+        if let Err(error) = file.lock() {
+            log::warn!("{}: {error}: nothing keeps another process out", path.display());
+        }
+        Ok(Self { _file: file })
+    }
+}
+
+fn open(path: &Path) -> Result<File, Failure> {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    file.map_err(|error| Error::io(path, error).into())
 }

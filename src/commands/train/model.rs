@@ -38,12 +38,12 @@ pub struct Job<'a> {
 }
 
 /// A model with what its training took.
-struct TrainedModel {
-    model: Model,
+pub struct TrainedModel {
+    pub model: Model,
     /// Its file, relative to the run's folder.
-    file: String,
-    seconds: f64,
-    epochs: [usize; 2],
+    pub file: String,
+    pub seconds: f64,
+    pub epochs: [usize; 2],
 }
 
 impl Job<'_> {
@@ -106,7 +106,10 @@ impl Job<'_> {
     }
 
     /// Trains a model, or goes on with it.
-    fn train(&self, allotted: Option<&Allotted>) -> Result<TrainedModel, Failure> {
+    ///
+    /// # Errors
+    /// What training or writing has, or an interruption.
+    pub fn train(&self, allotted: Option<&Allotted>) -> Result<TrainedModel, Failure> {
         let Job { args, talk, engine, prepared, entry, folder, .. } = *self;
         let here = folder.join(&self.place);
         std::fs::create_dir_all(&here).map_err(|error| Error::io(&here, error))?;

@@ -26,26 +26,41 @@ pub fn with_tried(
     // A run that has to keep to a time has none for this.
     let may = args.minutes.is_none() && matches!(source, Source::File(_));
     if is_new && !record.tried.contains_key(entry.name) {
-        let names = if may { open(args, entry) } else { Vec::new() };
-        if !names.is_empty() {
-            say(talk, format_args!("trying {} on a predictor that sees everything", names.join(" and ")));
-        }
-        let mut better = Vec::new();
-        let start = settings(args, entry, data, &Aim::One(1.0), args.seeds[0])?;
-        for trial in (entry.try_blocking)(engine, data, &start, &names)? {
-            let [without, with] = trial.losses;
-            let verdict = if trial.kept { "taken" } else { "not taken" };
-            let what = &trial.assignment;
-            say(talk, format_args!("  {what}: validation loss {with:.4}, {without:.4} without: {verdict}"));
-            if trial.kept {
-                better.push(trial.assignment);
-            }
-        }
+        let better = if may { better(args, talk, (entry, engine), data)? } else { Vec::new() };
         record.tried.insert(entry.name.to_string(), better);
     }
     let tried = record.tried.get(entry.name).cloned().unwrap_or_default();
     // What was said comes last, as the last one counts.
     Ok(Args { set: [tried, args.set.clone()].concat(), ..args.clone() })
+}
+
+/// Tries what nobody has decided on: the assignments that are better than the defaults.
+///
+/// # Errors
+/// Trying failed.
+pub fn better(
+    args: &Args,
+    talk: Talk,
+    (entry, engine): (&Entry, &Engine),
+    data: &Dataset,
+) -> Result<Vec<String>, Failure> {
+    let names = open(args, entry);
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    say(talk, format_args!("trying {} on a predictor that sees everything", names.join(" and ")));
+    let mut better = Vec::new();
+    let start = settings(args, entry, data, &Aim::One(1.0), args.seeds[0])?;
+    for trial in (entry.try_blocking)(engine, data, &start, &names)? {
+        let [without, with] = trial.losses;
+        let verdict = if trial.kept { "taken" } else { "not taken" };
+        let what = &trial.assignment;
+        say(talk, format_args!("  {what}: validation loss {with:.4}, {without:.4} without: {verdict}"));
+        if trial.kept {
+            better.push(trial.assignment);
+        }
+    }
+    Ok(better)
 }
 
 /// The settings that nobody has decided on.

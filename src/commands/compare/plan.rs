@@ -1,0 +1,411 @@
+//! What a comparison consists of: cells, each of one method, table and seed, and, for a method that is trained for one α at a
+//! time, α. The plan is a file, so that every cell can be run anywhere by its number.
+
+use super::{Alphas, Args};
+use crate::commands::source::Source;
+use crate::commands::train::aim::Aim;
+use crate::commands::train::{self, EngineName};
+use crate::commands::{Failure, Talk};
+use querent::compare::{EVERYTHING, NOTHING, Outcome, Times, tree};
+use querent::data::Dataset;
+use querent::data::table::{Prepared, Schema};
+use querent::files::write_atomically;
+use querent::methods::{self, Entry, METHODS, Tradeoff};
+use querent::policy::AlphaRange;
+use querent::policy::tradeoff::rounded;
+use querent::{Error, compare};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// The plan's name in the folder of a comparison.
+const FILE: &str = "comparison.json";
+/// What practitioners would do instead, beside the methods.
+pub const INSTEAD: &[&str] = &[tree::NAME, EVERYTHING, NOTHING];
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The version that made it.
+    pub querent: String,
+    /// Its tables.
+    pub tables: Vec<Table>,
+    /// What holds for every cell.
+    pub options: Options,
+    /// Its cells; their numbers are their places here.
+    pub cells: Vec<Cell>,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Its name in pictures and tables.
+    pub name: String,
+    /// A `problem.toml`, as seen from anywhere, or the name of a data set.
+    pub problem: String,
+    /// What is in it: the hash of its files, or its name, where the catalog checks them.
+    pub content: String,
+}
+
+/// What holds for every cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// The engine.
+    pub engine: EngineName,
+    /// Minutes of a training.
+    pub minutes: Option<f64>,
+    /// Epochs of a stage.
+    pub epochs: Option<usize>,
+    /// Steps of an epoch.
+    pub epoch_steps: Option<usize>,
+    /// Width of hidden layers.
+    pub hidden: Option<usize>,
+    /// Validation and test rows, at most.
+    pub rows: Option<usize>,
+    /// Points of a curve, at most.
+    pub points: usize,
+    /// The α that were said.
+    pub alphas: Option<Vec<f64>>,
+    /// Settings of methods, by the method's name.
+    pub set: Vec<(String, String)>,
+    /// The data folder, where one was said.
+    pub data_dir: Option<PathBuf>,
+}
+
+/// A cell: a deterministic piece of work with an outcome of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The table's name.
+    pub table: String,
+    /// A method, or what is done instead of one.
+    pub method: String,
+    /// The seed.
+    pub seed: u64,
+    /// The α that it is trained for; `None` for the whole curve.
+    pub alpha: Option<f64>,
+    /// The hash of what it depends on.
+    pub hash: String,
+    /// Its folder in that of the comparison.
+    pub folder: String,
+}
+
+/// How far a cell is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum State {
+    /// Its outcome is there.
+    Done(Box<(Outcome, Times)>),
+    /// It was tried, and failed like this.
+    Failed(String),
+    /// Neither.
+    Open,
+}
+
+impl State {
+    /// In a word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Failed(_) => "failed",
+            Self::Open => "open",
+        }
+    }
+}
+
+impl Cell {
+    /// What it is, for people.
+    pub fn name(&self) -> String {
+        format!("{}, {}, seed {}, {}", self.table, self.method, self.seed, self.what())
+    }
+
+    /// Which trade-offs it is for.
+    pub fn what(&self) -> String {
+        self.alpha.map_or("curve".into(), |alpha| format!("α {alpha}"))
+    }
+
+    /// How far it is, in the folder of a comparison.
+    pub fn state(&self, out: &Path) -> State {
+        let here = out.join(&self.folder);
+        let outcome = read::<Outcome>(&here.join(super::cell::OUTCOME));
+        match (outcome, read::<Times>(&here.join(super::cell::TIMES))) {
+            (Some(outcome), Some(times)) if outcome.hash == self.hash => {
+                State::Done(Box::new((outcome, times)))
+            }
+            _ => match std::fs::read_to_string(here.join(super::cell::FAILURE)) {
+                Ok(why) => State::Failed(why),
+                Err(_) => State::Open,
+            },
+        }
+    }
+}
+
+/// A file of ours; `None` if it is not there or not whole.
+fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
+}
+
+impl Plan {
+    /// Makes the plan that the arguments say.
+    ///
+    /// # Errors
+    /// What is wrong with a table, a method, a setting or the seeds.
+    pub fn new(args: &Args, talk: Talk) -> Result<Self, Failure> {
+        if args.seeds.0.is_empty() {
+            return Err(Failure::Refused("there is no seed: name at least one, as in --seeds 0,1,2".into()));
+        }
+        let methods = chosen(&args.methods)?;
+        let options = options(args, &methods)?;
+        let mut plan = Self {
+            querent: env!("CARGO_PKG_VERSION").into(),
+            tables: Vec::new(),
+            options,
+            cells: Vec::new(),
+        };
+        for said in &args.tables {
+            let source = Source::find(said, args.data_dir.as_deref())?;
+            let table = Table {
+                name: source.name(),
+                problem: source.file().unwrap_or_else(|| said.clone()),
+                content: content(&source)?,
+            };
+            if plan.tables.iter().any(|other| other.name == table.name) {
+                return Err(Failure::Refused(format!(
+                    "two tables are called `{}`: rename one of the problem files, so that results can be told apart",
+                    table.name
+                )));
+            }
+            let prepared = plan.options.load(&source, args.seeds.0[0], talk)?;
+            for method in &methods {
+                for &seed in &args.seeds.0 {
+                    for alpha in plan.alphas(method, &table, &prepared.data, args.separate)? {
+                        plan.add(&table, method, seed, alpha);
+                    }
+                }
+            }
+            plan.tables.push(table);
+        }
+        Ok(plan)
+    }
+
+    /// What cells there are of a method: one for the whole curve, or one for each α.
+    fn alphas(
+        &self,
+        method: &str,
+        table: &Table,
+        data: &Dataset,
+        separate: bool,
+    ) -> Result<Vec<Option<f64>>, Failure> {
+        if INSTEAD.contains(&method) {
+            return Ok(vec![None]);
+        }
+        let entry = methods::find(method)?;
+        let settings = |aim: &Aim| {
+            let cell = self.train_args(method, &table.problem, 0);
+            let settings = train::settings(&cell, entry, data, aim, 0)?;
+            (entry.check)(data, &settings)
+        };
+        let one = Aim::One(1.0);
+        let by_threshold = entry.tradeoff == Tradeoff::Threshold;
+        // What cannot be is refused before anything is begun.
+        settings(if by_threshold { &Aim::Thresholds } else { &one })?;
+        if by_threshold {
+            return Ok(vec![None]);
+        }
+        let grid = self.options.alphas.clone().unwrap_or_else(|| grid(data, self.options.points));
+        let each = grid.into_iter().map(Some);
+        // A method that refuses a range is trained for one α after the other.
+        let has_range = settings(&Aim::Found).is_ok();
+        let whole = has_range.then_some(None);
+        Ok(whole.into_iter().chain(each.filter(|_| !has_range || separate)).collect())
+    }
+
+    fn add(&mut self, table: &Table, method: &str, seed: u64, alpha: Option<f64>) {
+        let Options { engine, minutes, epochs, epoch_steps, hidden, rows, points, alphas, .. } =
+            &self.options;
+        let depends = json!({
+            "querent": self.querent, "table": table.content, "method": method, "seed": seed, "alpha": alpha,
+            "engine": engine, "minutes": minutes, "epochs": epochs, "epoch_steps": epoch_steps, "hidden": hidden,
+            "rows": rows, "points": points, "alphas": alphas, "set": self.options.set_of(method),
+        });
+        let hash = hex(&Sha256::digest(depends.to_string().as_bytes()));
+        let aim = alpha.map_or("curve".into(), |alpha| format!("alpha_{alpha}"));
+        let name: String = format!("{}-{method}-seed_{seed}-{aim}", table.name)
+            .chars()
+            .map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' })
+            .collect();
+        let folder = format!("cells/{name}-{}", &hash[..8]);
+        self.cells.push(Cell { table: table.name.clone(), method: method.into(), seed, alpha, hash, folder });
+    }
+
+    /// The arguments that `querent train` would have for a cell.
+    pub fn train_args(&self, method: &str, problem: &str, seed: u64) -> train::Args {
+        let Options { engine, minutes, epochs, epoch_steps, hidden, data_dir, .. } = self.options.clone();
+        train::Args {
+            problem: problem.into(),
+            method: method.into(),
+            range: None,
+            alpha: None,
+            alphas: None,
+            thresholds: None,
+            set: self.options.set_of(method),
+            seeds: vec![seed],
+            engine,
+            out: None,
+            resume: true,
+            force: false,
+            minutes,
+            epochs,
+            epoch_steps,
+            horizon: None,
+            hidden,
+            dropout: None,
+            baselines: false,
+            data_dir,
+        }
+    }
+
+    /// A table by its name.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// Reads the plan of a comparison.
+    ///
+    /// # Errors
+    /// There is none in the folder, or it cannot be read.
+    pub fn load(out: &Path) -> Result<Self, Failure> {
+        let path = out.join(FILE);
+        let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::file(
+                &path,
+                "there is no comparison here: `querent compare TABLE… --list --out DIR` plans one",
+            ),
+            _ => Error::io(&path, error),
+        })?;
+        let plan = serde_json::from_str(&text)
+            .map_err(|error| Error::file(&path, format!("not a comparison of this version: {error}")))?;
+        Ok(plan)
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, out: &Path) -> Result<(), Failure> {
+        std::fs::create_dir_all(out).map_err(|error| Error::io(out, error))?;
+        let path = out.join(FILE);
+        let text =
+            serde_json::to_string_pretty(self).map_err(|error| Error::file(&path, error.to_string()))?;
+        Ok(write_atomically(&path, text.as_bytes())?)
+    }
+}
+
+impl Options {
+    /// What was said for a method.
+    fn set_of(&self, method: &str) -> Vec<String> {
+        self.set.iter().filter(|(of, _)| of == method).map(|(_, set)| set.clone()).collect()
+    }
+
+    /// Reads a table, with as many rows as are wanted.
+    ///
+    /// # Errors
+    /// What is wrong with it, or that it has no validation or test rows.
+    pub fn load(&self, source: &Source, seed: u64, talk: Talk) -> Result<Prepared, Failure> {
+        let mut prepared = source.load(seed, talk)?;
+        for (part, rows) in [("validation", prepared.data.sizes()[1]), ("test", prepared.data.sizes()[2])] {
+            if rows == 0 {
+                return Err(Failure::Refused(format!(
+                    "{}: there are no {part} rows, and a comparison needs them: validation rows choose the points of each \
+                     curve, test rows tell what they are worth. Change the shares in [split] of its problem file",
+                    source.name()
+                )));
+            }
+        }
+        if let Some(rows) = self.rows {
+            prepared.data = prepared.data.thinned([usize::MAX, rows, rows])?;
+        }
+        Ok(prepared)
+    }
+}
+
+fn options(args: &Args, methods: &[String]) -> Result<Options, Failure> {
+    for (name, count) in [("--rows", args.rows), ("--points", Some(args.points)), ("--jobs", args.jobs)] {
+        if count == Some(0) {
+            return Err(Failure::Refused(format!("{name} is 0, but it must be at least 1")));
+        }
+    }
+    let mut set = Vec::new();
+    for said in &args.set {
+        let Some((method, assignment)) = said.split_once(':') else {
+            return Err(Failure::Refused(format!(
+                "--set {said}: say which method it is for, as in --set nmppg:{said}"
+            )));
+        };
+        if !methods.iter().any(|chosen| chosen == method) {
+            return Err(Failure::Refused(format!(
+                "--set {said}: `{method}` is not compared; there are {}",
+                methods.join(", ")
+            )));
+        }
+        set.push((method.to_string(), assignment.to_string()));
+    }
+    Ok(Options {
+        engine: args.engine,
+        minutes: args.minutes,
+        epochs: args.epochs,
+        epoch_steps: args.epoch_steps,
+        hidden: args.hidden,
+        rows: args.rows,
+        points: args.points,
+        alphas: match &args.alphas {
+            Alphas::Auto => None,
+            Alphas::These(alphas) => Some(alphas.clone()),
+        },
+        set,
+        data_dir: args.data_dir.clone(),
+    })
+}
+
+/// The methods that are to be compared, each once, in the order of the list of methods.
+fn chosen(said: &[String]) -> Result<Vec<String>, Failure> {
+    let all: Vec<&str> =
+        METHODS.iter().map(|entry: &&Entry| entry.name).chain(INSTEAD.iter().copied()).collect();
+    let is_all = said.iter().any(|name| name == "all");
+    if let Some(unknown) = said.iter().find(|name| *name != "all" && !all.contains(&name.as_str())) {
+        return Err(Failure::Refused(format!(
+            "there is no method `{unknown}`; there are {}, or `all`",
+            all.join(", ")
+        )));
+    }
+    let chosen = all.into_iter().filter(|name| is_all || said.iter().any(|said| said == name));
+    Ok(chosen.map(str::to_string).collect())
+}
+
+/// The hash of a table's files; a data set's name, as its files are checked whenever they are read.
+pub fn content(source: &Source) -> Result<String, Failure> {
+    let Source::File(path) = source else { return Ok(source.name()) };
+    // What is wrong with it is said by whoever reads it next.
+    let Ok(schema) = Schema::load(path) else { return Ok(String::new()) };
+    let mut all = Sha256::new();
+    for file in [path.clone(), schema.table_path(path)] {
+        let mut opened = std::fs::File::open(&file).map_err(|error| Error::io(&file, error))?;
+        let mut hash = Sha256::new();
+        std::io::copy(&mut opened, &mut hash).map_err(|error| Error::io(&file, error))?;
+        all.update(hash.finalize());
+    }
+    Ok(hex(&all.finalize()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Some α for a table whose range nobody has looked for, even in ln α.
+fn grid(data: &Dataset, points: usize) -> Vec<f64> {
+    match AlphaRange::try_from(compare::alphas(data)) {
+        Ok(range) if points > 1 => range.grid(points).into_iter().map(rounded).collect(),
+        Ok(range) => vec![rounded(range.middle())],
+        // Nothing costs anything, so nothing is to be traded.
+        Err(_) => vec![0.0],
+    }
+}
