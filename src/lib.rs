@@ -50,6 +50,7 @@
 //! |---|---|---|
 //! | `table` | yes, through `cli` | tables from files, `problem.toml` and the catalog: `data::table`, `data::catalog` |
 //! | `report` | yes | pictures of runs as SVG and PNG: `report` |
+//! | `web` | yes | training in a browser: WebGPU, and a clock; a page that only asks does without |
 //! | `cli` | yes | the `querent` command; nothing in the library |
 //!
 //! # Errors

@@ -20,6 +20,11 @@ pub use program::Program;
 use crate::error::Result;
 use gpu::Gpu;
 use std::sync::Arc;
+// std's panics in a browser; elsewhere the two are the same.
+#[cfg(not(feature = "web"))]
+pub(crate) use std::time::Instant;
+#[cfg(feature = "web")]
+pub(crate) use web_time::Instant;
 
 /// Where training runs.
 #[derive(Clone, Debug)]

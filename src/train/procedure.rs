@@ -5,12 +5,12 @@ use super::batches::MOST_PASSES;
 use super::method::{EpochPlan, Method, Outcome, Settings};
 use super::stepper::Stepper;
 use crate::data::Part;
+use crate::engine::Instant;
 use crate::engine::kernels::words::METRICS;
 use crate::error::{Error, Result};
 use crate::policy::history::{Epoch, Evaluation, Means, Pass};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use web_time::Instant;
 
 /// A judgement that any epoch beats: there are kept weights, but what they were judged by no longer counts.
 const ANYTHING: f64 = f64::MAX;

@@ -6,10 +6,10 @@
 
 use super::context::Gpu;
 use super::program::GpuProgram;
+use crate::engine::Instant;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use web_time::Instant;
 
 /// Bytes of a slice's way to the host, at most.
 pub(crate) const RETURN: u64 = 4096;
