@@ -59,12 +59,14 @@
 //!
 //! # What is not promised
 //!
-//! Modules that these pages do not show (kernels, plans, networks, random numbers, run folders) are public for the
-//! project's own command, tests and benchmarks, and change without notice.
+//! Modules that these pages do not show (kernels, plans, networks, random numbers, run folders, comparisons, what the ways
+//! of asking share) are public for the project's own command, tests and benchmarks, and change without notice.
 #![deny(missing_docs)]
 // Each says why it is sound.
 #![deny(clippy::undocumented_unsafe_blocks)]
 
+#[doc(hidden)]
+pub mod asking;
 #[doc(hidden)]
 pub mod compare;
 pub mod data;

@@ -1,14 +1,13 @@
 //! `querent ask`: one case, asked through in the terminal or by another program.
 
-mod fields;
+mod advance;
 mod json;
 mod terminal;
-mod understand;
-mod why;
 
-use super::choice::{self, Choice};
+use super::choice::Choice;
 use super::{Failure, Talk, interrupt, say};
 use querent::Model;
+use querent::asking::expected;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use terminal::Terminal;
@@ -84,7 +83,7 @@ type NextLine<'l> = &'l mut dyn FnMut() -> std::io::Result<Option<String>>;
 /// The model cannot be read, the budget makes no sense, or the input ended too early.
 pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
     let model = args.choice.apply(Model::load(&args.model)?)?;
-    if let (Some(expected), false) = (choice::expected(&model), args.json) {
+    if let (Some(expected), false) = (expected(&model), args.json) {
         say(talk, expected);
     }
     let session = model.session().with_budget(args.budget)?;
@@ -94,7 +93,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     if args.json {
         return json::talk(&session, args.repeat, &mut next_line, out);
     }
-    let answers = fields::in_advance(&model, &args.answer)?;
+    let answers = advance::in_advance(&model, &args.answer)?;
     let echo = !std::io::stdin().is_terminal();
     let terminal = Terminal { talk, out, next_line: &mut next_line, answers, echo, why: args.why };
     terminal.case(&session)

@@ -3,7 +3,6 @@
 use super::Failure;
 use querent::Model;
 use querent::methods::{Tradeoff, find};
-use querent::policy::tradeoff::rounded;
 
 /// Which trade-off, of a model that has several.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -55,21 +54,4 @@ impl Choice {
             None => model,
         })
     }
-}
-
-/// What a model does at the α it asks at, as far as its curve knows; `None` for a model of one trade-off.
-pub fn expected(model: &Model) -> Option<String> {
-    let (alpha, metric) = (model.alpha(), model.metric());
-    let after = model.curve().iter().position(|point| point.alpha >= alpha)?;
-    let [a, b] = [after.saturating_sub(1), after].map(|index| model.curve()[index]);
-    // Between the two points around it, even in ln α, as the curve's points are.
-    let share = if a.alpha < b.alpha { (alpha / a.alpha).ln() / (b.alpha / a.alpha).ln() } else { 0.0 };
-    let between = |a: f64, b: f64| a + (b - a) * share.clamp(0.0, 1.0);
-    Some(format!(
-        "α {}: on the validation rows about {:.1} asked, cost {:.2}, {metric} {:.3}",
-        rounded(alpha),
-        between(a.acquisitions, b.acquisitions),
-        between(a.cost, b.cost),
-        between(a.score(metric), b.score(metric))
-    ))
 }

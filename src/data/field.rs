@@ -144,6 +144,12 @@ impl Field {
     /// What an answer looks like, for a person: `a number, 35 to 41.2`.
     pub fn expected(&self) -> String {
         match &self.code {
+            // No table says what it can be.
+            Code::Number { seen: [low, high], .. }
+                if *low <= f64::from(f32::MIN) && *high >= f64::from(f32::MAX) =>
+            {
+                "a number".into()
+            }
             Code::Number { seen, .. } => format!("a number, {} to {} so far", short(seen[0]), short(seen[1])),
             Code::Date { order, seen, .. } => format!(
                 "a date such as {}, {} to {} so far",

@@ -13,6 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["engine"],
     &["nn"],
     &["policy"],
+    &["asking"],
     &["train"],
     &["methods"],
     &["digest"],

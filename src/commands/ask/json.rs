@@ -1,9 +1,10 @@
 //! `querent ask --json`: the same conversation, an object a line.
 
-use super::fields::{fields_of, known, odd, tell};
-use super::{Failure, NextLine, why};
+use super::{Failure, NextLine};
 use querent::Session;
-use querent::data::encoding::{Code, Encoding, Field, Notice};
+use querent::asking::fields::{belief, described, fields_of, known, odd, tell};
+use querent::asking::why;
+use querent::data::encoding::{Encoding, Field, Notice};
 use querent::data::nearest::{but_for_case, did_you_mean};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -15,31 +16,6 @@ enum Said {
     Back,
     Why,
     Next,
-}
-
-fn described(field: &Field) -> Value {
-    let mut value = json!({ "name": field.name, "unit": field.unit });
-    match &field.code {
-        Code::Number { seen, .. } => {
-            value["kind"] = "number".into();
-            value["seen"] = json!(seen);
-        }
-        Code::Date { order, .. } => {
-            value["kind"] = "date".into();
-            value["such_as"] = order.example().into();
-        }
-        Code::Levels { levels: words, .. } | Code::Categories { values: words } => {
-            value["kind"] = "word".into();
-            value["values"] = json!(words);
-        }
-    }
-    value
-}
-
-fn belief(session: &Session<'_>) -> Value {
-    let classes = session.model().problem().classes().iter();
-    let pairs = classes.zip(session.predict()).map(|(class, &p)| (class.clone(), json!(p)));
-    Value::Object(pairs.collect::<Map<_, _>>())
 }
 
 /// Reads a line: an object of one entry.

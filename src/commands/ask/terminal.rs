@@ -1,9 +1,10 @@
 //! The conversation with a person.
 
-use super::fields::{fields_of, known, odd, tell};
-use super::understand::{Meant, Wish, understand};
-use super::{Failure, NextLine, Talk, say, why};
+use super::{Failure, NextLine, Talk, say};
 use querent::Session;
+use querent::asking::fields::{fields_of, known, odd, shown_classes, tell};
+use querent::asking::understand::{Meant, Wish, understand};
+use querent::asking::why;
 use querent::data::encoding::{Field, Notice, short};
 use std::io::Write;
 
@@ -237,16 +238,9 @@ impl<W: Write> Terminal<'_, W> {
     /// Shows the probability of each class as bars.
     fn believe(&mut self, session: &Session<'_>) -> std::io::Result<()> {
         const BAR: f32 = 30.0;
-        const SHOWN: usize = 12;
         let classes = session.model().problem().classes();
         let width = classes.iter().map(|class| class.chars().count()).max().unwrap_or(0).min(30);
-        let mut order: Vec<usize> = (0..classes.len()).collect();
-        if classes.len() > SHOWN {
-            // Many classes: the likely ones only.
-            order.sort_by(|&a, &b| session.predict()[b].total_cmp(&session.predict()[a]));
-            order.truncate(SHOWN);
-        }
-        for class in order {
+        for class in shown_classes(session) {
             let p = session.predict()[class];
             let bar = "█".repeat((p * BAR).round() as usize);
             let line = format!("  {:width$} {:5.1}% {bar}", classes[class], 100.0 * p);

@@ -1,9 +1,10 @@
 //! What is asked for, cell by cell, also of a model that was not trained on a table.
 
-use super::Failure;
-use querent::data::encoding::{Code, Encoding, Field, Notice, short};
-use querent::data::nearest::did_you_mean;
-use querent::{Model, Session};
+use crate::data::encoding::{Code, Encoding, Field, Notice, short};
+use crate::data::nearest::did_you_mean;
+use crate::error::Result;
+use crate::policy::{Model, Session};
+use serde_json::{Map, Value, json};
 
 /// The fields of a feature; of a model that was not trained on a table, the columns as they are.
 pub fn fields_of(model: &Model, feature: usize) -> Vec<Field> {
@@ -37,34 +38,6 @@ pub fn known(model: &Model) -> Option<&Encoding> {
     model.encoding().filter(|encoding| !encoding.known.is_empty())
 }
 
-/// The answers in advance: for each field its cell.
-///
-/// # Errors
-/// One is not of a field.
-pub fn in_advance(model: &Model, said: &[String]) -> Result<Vec<(String, String)>, Failure> {
-    let features = 0..model.problem().features().len();
-    let mut names: Vec<String> =
-        features.flat_map(|feature| fields_of(model, feature)).map(|field| field.name).collect();
-    names
-        .extend(model.encoding().iter().flat_map(|encoding| &encoding.known).map(|field| field.name.clone()));
-    said.iter()
-        .map(|said| {
-            // A name may have a `=` in it: the longest that fits is meant.
-            let fits =
-                |name: &&String| said.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('='));
-            let Some(name) = names.iter().filter(fits).max_by_key(|name| name.len()) else {
-                let name = said.split_once('=').map_or(said.as_str(), |(name, _)| name);
-                return Err(Failure::Refused(format!(
-                    "--answer {said}: it must be NAME=VALUE, and the names are {}{}",
-                    names.iter().take(12).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
-                    did_you_mean(name, names.iter().map(String::as_str))
-                )));
-            };
-            Ok((name.clone(), said[name.len() + 1..].to_string()))
-        })
-        .collect()
-}
-
 /// What is odd about a cell, in words.
 pub fn odd(field: &Field, cell: &str, notice: &Notice) -> Option<String> {
     let name = &field.name;
@@ -96,7 +69,7 @@ pub fn tell(
     feature: usize,
     fields: &[Field],
     cells: &[&str],
-) -> querent::Result<Vec<Notice>> {
+) -> Result<Vec<Notice>> {
     if session.model().encoding().is_some() {
         return session.tell(feature, cells);
     }
@@ -106,4 +79,43 @@ pub fn tell(
     }
     session.observe(feature, values)?;
     Ok(vec![Notice::Fine; cells.len()])
+}
+
+/// A field for programs: its name and unit, its kind, and what its cells can be.
+pub fn described(field: &Field) -> Value {
+    let mut value = json!({ "name": field.name, "unit": field.unit });
+    match &field.code {
+        Code::Number { seen, .. } => {
+            value["kind"] = "number".into();
+            value["seen"] = json!(seen);
+        }
+        Code::Date { order, .. } => {
+            value["kind"] = "date".into();
+            value["such_as"] = order.example().into();
+        }
+        Code::Levels { levels: words, .. } | Code::Categories { values: words } => {
+            value["kind"] = "word".into();
+            value["values"] = json!(words);
+        }
+    }
+    value
+}
+
+/// The probability of each class, by its name.
+pub fn belief(session: &Session<'_>) -> Value {
+    let classes = session.model().problem().classes().iter();
+    let pairs = classes.zip(session.predict()).map(|(class, &p)| (class.clone(), json!(p)));
+    Value::Object(pairs.collect::<Map<_, _>>())
+}
+
+/// The classes to show, by index: all in their order, or, of many, the likely ones first.
+pub fn shown_classes(session: &Session<'_>) -> Vec<usize> {
+    const SHOWN: usize = 12;
+    let belief = session.predict();
+    let mut order: Vec<usize> = (0..belief.len()).collect();
+    if belief.len() > SHOWN {
+        order.sort_by(|&a, &b| belief[b].total_cmp(&belief[a]));
+        order.truncate(SHOWN);
+    }
+    order
 }

@@ -1,7 +1,7 @@
 //! What a typed line means.
 
-use querent::data::encoding::{Field, Notice, canonical};
-use querent::data::nearest::{but_for_case, did_you_mean};
+use crate::data::encoding::{Field, Notice, canonical};
+use crate::data::nearest::{but_for_case, did_you_mean};
 
 /// What somebody may say instead of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,7 @@ const WISHES: [(&str, Wish); 8] = [
 /// What a line means.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Meant {
+    /// Not an answer.
     Wish(Wish),
     /// A cell that the field takes.
     Cell(String),
@@ -76,7 +77,7 @@ pub fn understand(field: &Field, line: &str) -> Meant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use querent::data::encoding::Code;
+    use crate::data::encoding::Code;
 
     fn field(code: Code) -> Field {
         Field { name: "f".into(), unit: String::new(), code, flag: false }
