@@ -130,6 +130,11 @@ pub trait Method: Sized + Send + 'static {
     fn state(&self) -> Vec<BufferId> {
         Vec::new()
     }
+    /// Of those whose words are places, the largest word there may be: what a checkpoint says is looked at before a kernel
+    /// goes there. The length of each buffer can be asked for.
+    fn largest_words(&self, _length: &dyn Fn(BufferId) -> usize) -> Vec<(BufferId, usize)> {
+        Vec::new()
+    }
     /// The initial values of each group.
     fn init(&self, config: &Self::Config) -> Vec<Vec<f64>>;
     /// Changes to them that only a whole run makes, not a single step that is replayed.

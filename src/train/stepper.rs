@@ -294,6 +294,7 @@ impl<M: Method> Stepper<M> {
             let lanes = if id == self.batches.metrics { checkpoint.lanes(&name, decl.len) } else { 1 };
             checkpoint.check_len(&name, decl.elem == Elem::F32, lanes * decl.len)?;
         }
+        self.check_places(checkpoint)?;
         for (name, id) in self.state_buffers() {
             if id == self.batches.metrics {
                 let values = checkpoint.on_lanes(&name, self.batches.sizes.lanes, METRICS);
@@ -309,5 +310,23 @@ impl<M: Method> Stepper<M> {
             self.program.write(w.grad, 0, &vec![0.0; self.batches.sizes.lanes * w.len]);
         }
         self.set_stage(stage)
+    }
+
+    /// Refuses a checkpoint that would send a kernel to a place that is not there.
+    fn check_places(&self, checkpoint: &Checkpoint) -> Result<()> {
+        let plan = self.program.plan();
+        let name = |id: BufferId| plan.buffer(id).name.as_str();
+        let spoilt = |what: String| Err(Error::Config(format!("the checkpoint is spoilt: {what}")));
+        let words = |id| checkpoint.words.get(name(id)).map_or(&[][..], Vec::as_slice);
+        let (batch, batches) = (words(self.batches.clock)[clock::BATCH], self.batches.sizes.batches);
+        if batch as usize >= batches {
+            return spoilt(format!("it is in batch {batch} of a pass of {batches}"));
+        }
+        for (id, largest) in self.method.largest_words(&|id| plan.buffer(id).len) {
+            if let Some(word) = words(id).iter().find(|&&word| word as usize > largest) {
+                return spoilt(format!("`{}` has {word}, but nothing beyond {largest} is there", name(id)));
+            }
+        }
+        Ok(())
     }
 }

@@ -88,7 +88,12 @@ fn recall<T: Real>(p: &Recall, mut args: Args<T>) {
         if follows {
             mask.fill(T::ZERO);
             let seen = (begins % (length + 1)).max(p.whole * length);
-            (0..seen as usize).for_each(|t| mask[path[t * rows + row] as usize] = T::ONE);
+            // What is no feature is nothing here: the rollouts may come from a spoilt file.
+            for t in 0..seen as usize {
+                if let Some(value) = mask.get_mut(path[t * rows + row] as usize) {
+                    *value = T::ONE;
+                }
+            }
             continue;
         }
         for (block, values) in mask.chunks_mut(4).enumerate() {

@@ -110,6 +110,12 @@ impl Method for Aaco {
         vec![self.layout.slots, self.layout.visited]
     }
 
+    fn largest_words(&self, length: &dyn Fn(BufferId) -> usize) -> Vec<(BufferId, usize)> {
+        let sizes = &self.layout.batches.sizes;
+        let rolled = length(self.layout.visited) / sizes.horizon;
+        vec![(self.layout.slots, rolled), (self.layout.visited, sizes.features)]
+    }
+
     fn init(&self, config: &Config) -> Vec<Vec<f64>> {
         vec![self.layout.lesson.predictor.stack.init(config.seed, 0)]
     }
