@@ -187,6 +187,11 @@ impl Canvas {
         self.stroke(points, colour, width, " stroke-linejoin=\"round\" stroke-linecap=\"round\"");
     }
 
+    /// A line of dashes through points.
+    pub(super) fn dashed(&mut self, points: &[(f64, f64)], colour: &str, width: f64) {
+        self.stroke(points, colour, width, " stroke-linejoin=\"round\" stroke-dasharray=\"7 4\"");
+    }
+
     fn stroke(&mut self, points: &[(f64, f64)], colour: &str, width: f64, more: &str) {
         self.put(&format!(
             "<path d=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{more}/>",

@@ -71,44 +71,62 @@ pub(super) fn curve_as(
     let width = MARGIN + Y_AXIS - 8.0 + PLOT.0 + 34.0 + names + MARGIN;
     let top = title_height(title, width) + 6.0;
     let mut canvas = Canvas::new(title, width, top + PLOT.1 + X_AXIS + MARGIN - 6.0);
-
-    let points = || lines.iter().flat_map(|line| &line.points);
-    let x = Range::of(points().map(|point| point.x)).map_or(Range { low: 0.0, high: 1.0 }, Range::padded);
-    let y = points().flat_map(|point| look.around(point));
-    let y = Range::of(y.chain(reference.iter().map(|(_, value)| *value)));
-    let empty = y.is_none();
-    let y = y.map_or(Range { low: 0.0, high: 1.0 }, |range| range.at_least(look.least).padded());
-    let left = MARGIN + Y_AXIS - 8.0;
-    let frame = Frame::new((left, top), (left + PLOT.0, top + PLOT.1), x, y);
-    if empty {
-        frame.y_name(&mut canvas, y_label);
-        frame.base(&mut canvas);
-    } else {
-        frame.y_axis(&mut canvas, y_label);
-        frame.x_axis(&mut canvas, x_label, false, true);
-    }
-    if points().next().is_none() {
-        canvas.nothing((left + PLOT.0 / 2.0, top + PLOT.1 / 2.0), "no points to show");
-    }
-
-    lines.iter().for_each(|line| line.spread(&mut canvas, frame));
-    if let Some((_, value)) = &reference {
-        let y = frame.y.at(*value);
-        canvas.dashes((frame.left(), y), (frame.right(), y), INK, 1.25);
-    }
-    lines.iter().for_each(|line| line.trace(&mut canvas, frame));
-    let mut taken = Taken::new(frame);
-    lines.iter().for_each(|line| line.take(&mut taken));
-    if let Some((name, value)) = reference {
-        refer(&mut canvas, &mut taken, frame, &name, value);
-    }
-    for point in lines.iter().flat_map(|line| &line.points) {
-        if let Some(text) = &point.label {
-            label(&mut canvas, &mut taken, frame.at(point.x, point.y), text);
-        }
-    }
-    name_lines(&mut canvas, frame, &lines, names);
+    let plot = Plot { labels: [x_label, y_label], lines: &lines, reference: reference.as_ref(), look, names };
+    plot.draw(&mut canvas, (MARGIN + Y_AXIS - 8.0, top), PLOT);
     canvas.finish()
+}
+
+/// A plot of lines: what is in it.
+pub(super) struct Plot<'a> {
+    /// Names of the x and of the y axis.
+    pub labels: [&'a str; 2],
+    pub lines: &'a [Line<'a>],
+    pub reference: Option<&'a (String, f64)>,
+    pub look: Look,
+    /// Room for the lines' names, right of the plot.
+    pub names: f64,
+}
+
+impl Plot<'_> {
+    /// Draws it from its top left corner, the numbers and names of its axes outside of its size.
+    pub(super) fn draw(&self, canvas: &mut Canvas, (left, top): (f64, f64), (width, height): (f64, f64)) {
+        let Plot { labels: [x_label, y_label], lines, reference, look, names } = *self;
+        let points = || lines.iter().flat_map(|line| &line.points);
+        let x = Range::of(points().map(|point| point.x)).map_or(Range { low: 0.0, high: 1.0 }, Range::padded);
+        let y = points().flat_map(|point| look.around(point));
+        let y = Range::of(y.chain(reference.iter().map(|(_, value)| *value)));
+        let empty = y.is_none();
+        let y = y.map_or(Range { low: 0.0, high: 1.0 }, |range| range.at_least(look.least).padded());
+        let frame = Frame::new((left, top), (left + width, top + height), x, y);
+        if empty {
+            frame.y_name(canvas, y_label);
+            frame.base(canvas);
+        } else {
+            frame.y_axis(canvas, y_label);
+            frame.x_axis(canvas, x_label, false, true);
+        }
+        if points().next().is_none() {
+            canvas.nothing((left + width / 2.0, top + height / 2.0), "no points to show");
+        }
+
+        lines.iter().for_each(|line| line.spread(canvas, frame));
+        if let Some((_, value)) = reference {
+            let y = frame.y.at(*value);
+            canvas.dashes((frame.left(), y), (frame.right(), y), INK, 1.25);
+        }
+        lines.iter().for_each(|line| line.trace(canvas, frame));
+        let mut taken = Taken::new(frame);
+        lines.iter().for_each(|line| line.take(&mut taken));
+        if let Some((name, value)) = reference {
+            refer(canvas, &mut taken, frame, name, *value);
+        }
+        for point in lines.iter().flat_map(|line| &line.points) {
+            if let Some(text) = &point.label {
+                label(canvas, &mut taken, frame.at(point.x, point.y), text);
+            }
+        }
+        name_lines(canvas, frame, lines, names);
+    }
 }
 
 impl Look {
@@ -120,23 +138,47 @@ impl Look {
 }
 
 /// A series as it is drawn.
-struct Line<'a> {
+pub(super) struct Line<'a> {
     look: Look,
     name: &'a str,
     colour: &'static str,
     mark: Mark,
+    dashed: bool,
+    /// Every so many points have a mark.
+    marked: usize,
     points: Vec<CurvePoint>,
 }
 
 impl<'a> Line<'a> {
-    fn new(index: usize, from: &'a Series, look: Look) -> Self {
+    pub(super) fn new(index: usize, from: &'a Series, look: Look) -> Self {
         let mut points: Vec<CurvePoint> =
             from.points.iter().filter(|point| shown(point.x) && shown(point.y)).cloned().collect();
         for point in &mut points {
             point.y_sd = if shown(point.y_sd) { point.y_sd.abs() } else { 0.0 };
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Line { look, name: &from.name, colour: series(index), mark: Mark::nth(index), points }
+        Line {
+            look,
+            name: &from.name,
+            colour: series(index),
+            mark: Mark::nth(index),
+            dashed: false,
+            marked: 1,
+            points,
+        }
+    }
+
+    /// The n-th of many: after seven colours the lines are dashed, and the marks other ones. Lines of many points have few
+    /// marks.
+    pub(super) fn of_many(index: usize, from: &'a Series, look: Look) -> Self {
+        const COLOURS: usize = 7;
+        const MARKS: usize = 6;
+        let (colour, dashed) = (series(index % COLOURS), index >= COLOURS);
+        // Twice, so that it is another shape than that of the same colour.
+        let mark = Mark::nth(index + 2 * (index / COLOURS));
+        let line = Self::new(index, from, look);
+        let marked = (line.points.len() / MARKS).max(1);
+        Line { colour, mark, dashed, marked, ..line }
     }
 
     /// One standard deviation around the line; around a single point, or if so wanted around each, a bar.
@@ -163,9 +205,12 @@ impl<'a> Line<'a> {
     fn trace(&self, canvas: &mut Canvas, frame: Frame) {
         let points: Vec<(f64, f64)> = self.points.iter().map(|point| frame.at(point.x, point.y)).collect();
         if points.len() > 1 {
-            canvas.polyline(&points, self.colour, 2.0);
+            match self.dashed {
+                true => canvas.dashed(&points, self.colour, 2.0),
+                false => canvas.polyline(&points, self.colour, 2.0),
+            }
         }
-        points.iter().for_each(|&point| canvas.mark(self.mark, point, self.colour));
+        points.iter().step_by(self.marked).for_each(|&point| canvas.mark(self.mark, point, self.colour));
     }
 
     /// Keeps labels off the marks and, if possible, off the line.
@@ -185,7 +230,7 @@ impl<'a> Line<'a> {
 /// The name of the reference line, at the end where it covers less.
 fn refer(canvas: &mut Canvas, taken: &mut Taken, frame: Frame, name: &str, value: f64) {
     let y = frame.y.at(value);
-    let name = font::fit(name, SMALL, PLOT.0 / 2.0);
+    let name = font::fit(name, SMALL, (frame.right() - frame.left()) / 2.0);
     let half = font::width(&name, SMALL) / 2.0;
     let (left, right) = (frame.left() + 6.0 + half, frame.right() - 6.0 - half);
     let middles = [(left, y - 9.0), (right, y - 9.0), (left, y + 10.0), (right, y + 10.0)];
@@ -229,7 +274,11 @@ fn name_lines(canvas: &mut Canvas, frame: Frame, lines: &[Line], room: f64) {
     }
     for (y, line) in ends {
         let x = frame.right() + 16.0;
+        if line.dashed {
+            canvas.dashed(&[(x - 12.0, y), (x + 12.0, y)], line.colour, 2.0);
+        }
         canvas.mark(line.mark, (x, y), line.colour);
-        canvas.fitted(x + 12.0, y, line.name, room, PLAIN);
+        let after = if line.dashed { 16.0 } else { 12.0 };
+        canvas.fitted(x + after, y, line.name, room, PLAIN);
     }
 }

@@ -1,5 +1,5 @@
 //! Pictures of a run: training dynamics, acquisition paths, cost–performance curves, ablations, and what it
-//! takes.
+//! takes; and the page of a run and of a comparison.
 //!
 //! Every function returns the picture as the text of an SVG file; [`save`] writes it, together with
 //! a PNG made from the very same drawing. The font is part of the library, so a machine without any
@@ -17,20 +17,25 @@
 mod axis;
 mod bars;
 mod canvas;
+mod comparison;
 mod curve;
 mod dynamics;
 mod font;
+mod grid;
 mod labels;
 mod page;
 mod paths;
 mod png;
+mod published;
 mod scaling;
 mod scores;
 mod style;
 
 pub use bars::{BarGroup, bars};
+pub use comparison::{Notes, comparison, curves};
 pub use curve::{CurvePoint, Series, curve};
 pub use dynamics::dynamics;
+pub use grid::{Panel, grid};
 pub use page::page;
 pub use paths::{PathPanel, paths};
 pub use scaling::{Sweep, scaling};

@@ -10,7 +10,7 @@ use crate::policy::uncertainty::of_share;
 use crate::run::{Point, Run};
 use std::fmt::Write;
 
-const STYLE: &str = include_str!("page.css");
+pub(super) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page of a run and its models, one for each of its points.

@@ -5,7 +5,7 @@
 use querent::Error;
 use querent::nmppg::Evaluation;
 use querent::policy::history::{Epoch, Phase};
-use querent::report::{CurvePoint, PathPanel, Series, bars, curve, dynamics, paths, save};
+use querent::report::{CurvePoint, Panel, PathPanel, Series, bars, curve, dynamics, grid, paths, save};
 use resvg::tiny_skia::Pixmap;
 use resvg::usvg::roxmltree;
 use std::path::{Path, PathBuf};
@@ -188,6 +188,47 @@ fn syn1(name: &str, order: &[usize], instances: usize) -> PathPanel {
     }
     shares[11][order.len()] = left;
     PathPanel { name: name.into(), rows, shares, instances }
+}
+
+/// Fourteen methods: no two look the same, and each has its name in every panel.
+#[test]
+fn grids_of_curves() {
+    let methods: Vec<String> = (1..=14).map(|i| format!("method {i}")).collect();
+    let panel = |name: &str, skipped: usize| {
+        let series = methods.iter().enumerate().filter(|(i, _)| *i != skipped).map(|(i, name)| {
+            let point = |step: usize| CurvePoint {
+                x: step as f64,
+                y: 0.5 + 0.4 * (1.0 - (-(step as f64) / (2.0 + i as f64)).exp()),
+                y_sd: 0.02,
+                label: None,
+            };
+            Series { name: name.clone(), points: (0..12).map(point).collect() }
+        });
+        let reference = Some(("everything asked".to_string(), 0.93));
+        Panel { name: name.into(), y_label: "accuracy".into(), series: series.collect(), reference, to: 10.0 }
+    };
+    let svg = grid("All of them", "mean cost", &[panel("one", 99), panel("two", 3), panel("three", 0)]);
+    let texts = check_saved("grid", &svg);
+    has(&texts, &["All of them", "one", "two", "three", "accuracy", "mean cost", "everything asked"]);
+    assert_eq!(texts.iter().filter(|text| *text == "method 14").count(), 3);
+    assert_eq!(texts.iter().filter(|text| *text == "method 4").count(), 2);
+    // Colour, dashes and shape together tell each from the others.
+    let svg = grid("All of them", "mean cost", &[panel("one", 99)]);
+    let look = |name: &String| {
+        let at = svg.find(&format!(">{name}</text>")).expect("its name");
+        // What stands before its name: its mark, and before that a dash if it has one.
+        let before: Vec<&str> = svg[..at].lines().rev().skip(1).take(2).collect();
+        let colour = before[0].split("fill=").nth(1).unwrap_or_default();
+        let shape: String = before[0].chars().filter(|c| c.is_ascii_alphabetic()).collect();
+        // Of the shapes that are paths, the triangle has three corners and the diamond four.
+        let corners = before[0].matches('L').count();
+        format!("{colour} {shape} {corners} {}", before[1].contains("dasharray"))
+    };
+    let looks: std::collections::BTreeSet<String> = methods.iter().map(look).collect();
+    assert_eq!(looks.len(), 14, "{looks:#?}");
+    for odd in [Vec::new(), vec![Panel::default()], vec![Panel { to: f64::NAN, ..panel("x", 1) }]] {
+        check("grid_odd", &grid("Odd", "x", &odd));
+    }
 }
 
 #[test]

@@ -4,10 +4,11 @@ use super::cell::{EVALUATION, head};
 use super::plan::{Cell, Plan, State};
 use super::text;
 use crate::commands::Failure;
-use querent::Error;
 use querent::compare::{Outcome, Standing, Times};
 use querent::files::{Writing, write_atomically};
 use querent::policy::evaluate::quoted;
+use querent::report::{Notes, comparison, curves, save};
+use querent::{Error, nmppg};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
@@ -48,6 +49,15 @@ pub fn run(
     write_atomically(&folder.join("times.csv"), times(&done, &cells).as_bytes())?;
     write_atomically(&folder.join("areas.csv"), areas(&standings).as_bytes())?;
     evaluation(folder, &cells)?;
+    save(&curves(&standings), folder.join("curves"))?;
+    let notes = Notes {
+        querent: plan.querent.clone(),
+        settings: plan.options.words(),
+        failed: failed.iter().map(|(cell, why)| format!("{}: {why}", cell.name())).collect(),
+        open: open.len(),
+        about: nmppg::NAME.into(),
+    };
+    write_atomically(&folder.join("report.html"), comparison(&standings, &notes).as_bytes())?;
     text::show(&standings, out)?;
     for (cell, why) in &failed {
         writeln!(out, "failed: {}: {why}", cell.name())?;

@@ -301,6 +301,21 @@ impl Plan {
 }
 
 impl Options {
+    /// What is not as by default, in words.
+    pub fn words(&self) -> Vec<String> {
+        let said = |name: &str, value: Option<String>| value.map(|value| format!("{name} {value}"));
+        let count = |value: Option<usize>| value.map(|value| value.to_string());
+        let options = [
+            said("--minutes", self.minutes.map(|minutes| minutes.to_string())),
+            said("--epochs", count(self.epochs)),
+            said("--epoch-steps", count(self.epoch_steps)),
+            said("--hidden", count(self.hidden)),
+            said("--rows", count(self.rows)),
+        ];
+        let set = self.set.iter().map(|(method, assignment)| Some(format!("--set {method}:{assignment}")));
+        options.into_iter().chain(set).flatten().collect()
+    }
+
     /// What was said for a method.
     fn set_of(&self, method: &str) -> Vec<String> {
         self.set.iter().filter(|(of, _)| of == method).map(|(_, set)| set.clone()).collect()
