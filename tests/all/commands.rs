@@ -1,21 +1,10 @@
 //! The commands as people run them: interrupted and resumed, several α and seeds, the report, help.
 #![cfg(feature = "cli")]
 
-use crate::command::{QUICK, querent, train_quickly};
-use crate::common::{TempDir, assets};
+use crate::command::{QUICK, clinic, querent, train_quickly};
+use crate::common::TempDir;
 use querent::Model;
 use std::path::Path;
-
-fn clinic(name: &str) -> TempDir {
-    let dir = TempDir::new(name);
-    for file in ["clinic.csv", "prices.csv"] {
-        std::fs::copy(assets().join("clinic").join(file), dir.0.join(file)).expect("copies");
-    }
-    let init = ["init", "clinic.csv", "--target", "diagnosis", "--prices", "prices.csv"];
-    let done = querent(&dir.0, &init, "");
-    assert_eq!(done.code, Some(0), "{}", done.err);
-    dir
-}
 
 #[test]
 fn several_models_make_a_report() {

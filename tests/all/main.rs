@@ -25,6 +25,7 @@ mod bad_input;
 mod bad_tables;
 mod catalog;
 mod commands;
+mod compare;
 mod difa;
 mod difa_golden;
 mod difa_kernels;

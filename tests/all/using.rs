@@ -2,8 +2,8 @@
 //! forgives slips.
 #![cfg(feature = "cli")]
 
-use crate::command::{querent, train_quickly};
-use crate::common::{TempDir, assets};
+use crate::command::{self, querent, train_quickly};
+use crate::common::TempDir;
 use querent::Model;
 use serde_json::Value;
 
@@ -12,12 +12,7 @@ const MODEL: &str = "run/model.safetensors";
 /// A folder with the clinic's problem and a model that was trained for a moment, and that asks for all it can: its doubt
 /// is never below zero.
 fn clinic(name: &str) -> TempDir {
-    let dir = TempDir::new(name);
-    for file in ["clinic.csv", "prices.csv"] {
-        std::fs::copy(assets().join("clinic").join(file), dir.0.join(file)).expect("copies");
-    }
-    let init = ["init", "clinic.csv", "--target", "diagnosis", "--prices", "prices.csv"];
-    assert_eq!(querent(&dir.0, &init, "").code, Some(0));
+    let dir = command::clinic(name);
     let run = ["problem.toml", "--method", "gdfs", "--set", "warm_up_epochs=1", "--out", "run"];
     train_quickly(&dir.0, &run);
     let path = dir.0.join(MODEL);

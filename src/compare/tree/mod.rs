@@ -129,13 +129,12 @@ fn descend(nodes: &[Node], ends: &[bool], problem: &Problem, row: &[f32], label:
     loop {
         let node = &nodes[at];
         let Some(split) = node.split.as_ref().filter(|_| !ends[at]) else { break };
-        if let Some(feature) = problem.features().get(split.feature as usize) {
-            if !path.contains(&split.feature) {
-                // What it would have answered before it asked.
-                moments.push(moment(node, spent));
-                path.push(split.feature);
-                spent += feature.cost;
-            }
+        let feature = problem.features().get(split.feature as usize);
+        if let Some(feature) = feature.filter(|_| !path.contains(&split.feature)) {
+            // What it would have answered before it asked.
+            moments.push(moment(node, spent));
+            path.push(split.feature);
+            spent += feature.cost;
         }
         at = if row[split.column] <= split.most { split.low } else { split.high };
     }

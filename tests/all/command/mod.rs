@@ -1,5 +1,6 @@
 //! Runs `querent` as people do, in a folder of its own.
 
+use crate::common::{TempDir, assets};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -38,4 +39,16 @@ pub const QUICK: &[&str] = &["--engine", "cpu", "--epochs", "1", "--epoch-steps"
 pub fn train_quickly(folder: &Path, arguments: &[&str]) {
     let done = querent(folder, &[&["--quiet", "train"], arguments, QUICK].concat(), "");
     assert_eq!(done.code, Some(0), "{}", done.err);
+}
+
+/// A folder with the clinic's table and its problem.
+pub fn clinic(name: &str) -> TempDir {
+    let dir = TempDir::new(name);
+    for file in ["clinic.csv", "prices.csv"] {
+        std::fs::copy(assets().join("clinic").join(file), dir.0.join(file)).expect("copies");
+    }
+    let init = ["init", "clinic.csv", "--target", "diagnosis", "--prices", "prices.csv"];
+    let done = querent(&dir.0, &init, "");
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    dir
 }
