@@ -5,7 +5,8 @@ mod commands;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::{
-    Failure, Talk, ask, compare, completions, data, eval, flags, info, init, methods, predict, report, train,
+    Failure, Talk, ask, compare, completions, data, eval, flags, info, init, methods, page, predict, report,
+    train,
 };
 use std::io::Write;
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ enum Command {
     Eval(eval::Args),
     Ask(ask::Args),
     Predict(predict::Args),
+    Page(page::Args),
     Report(report::Args),
     Compare(compare::Args),
     Data(data::Args),
@@ -45,6 +47,7 @@ Examples:
   querent train problem.toml --alpha 0.05              learns what to ask, leaves runs/NAME
   querent ask runs/NAME/model.safetensors              asks you about one case
   querent predict runs/NAME/model.safetensors new.csv  asks through a table without labels
+  querent page runs/NAME/model.safetensors             makes one HTML file that asks
   querent report runs/NAME                             draws the run as one HTML page
   querent eval runs/NAME/model.safetensors new.csv     how it does on other rows
   querent compare problem.toml                         every method, and what it reaches at which cost
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Command::Eval(args) => eval::run(&args, talk, &mut out),
         Command::Ask(args) => ask::run(&args, talk, &mut out),
         Command::Predict(args) => predict::run(&args, talk, &mut out),
+        Command::Page(args) => page::run(&args, talk, &mut out),
         Command::Report(args) => report::run(&args, talk, &mut out),
         Command::Compare(args) => compare::run(&args, talk, &mut out),
         Command::Data(args) => data::run(&args, talk, &mut out),

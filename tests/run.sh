@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every test, those of the GPU engine included, from any folder. On Linux these need a Vulkan
-# driver: if there is none, a software one is installed on Debian and Ubuntu.
+# driver: if there is none, a software one is installed on Debian and Ubuntu. So is Chromium, for the pages.
 #
 #   sh tests/run.sh                        everything
 #   sh tests/run.sh --test all golden::    arguments go to `cargo test`
@@ -42,23 +42,41 @@ as_root() {
     elif command -v sudo >/dev/null; then
         sudo "$@"
     else
-        echo "tests/run.sh: no Vulkan driver; as root, run: apt-get install mesa-vulkan-drivers" >&2
+        echo "tests/run.sh: as root, run: apt-get install $missing" >&2
         exit 1
     fi
+}
+
+# Installs a package of Debian or Ubuntu.
+install() {
+    missing=$1
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends "$missing" >/dev/null
 }
 
 if [ "$QUERENT_GPU" = require ] && [ "$(uname -s)" = Linux ] && ! has_vulkan; then
     if command -v apt-get >/dev/null; then
         echo "tests/run.sh: no Vulkan driver; installing the software driver of mesa-vulkan-drivers"
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update
-        as_root env DEBIAN_FRONTEND=noninteractive \
-            apt-get -qq install --yes --no-install-recommends mesa-vulkan-drivers >/dev/null
+        install mesa-vulkan-drivers
     else
         {
             echo "tests/run.sh: no Vulkan driver. Install your GPU's, or a software one"
             echo "(Fedora: dnf install mesa-vulkan-drivers; Arch: pacman -S vulkan-swrast),"
             echo "or set QUERENT_GPU=skip to leave the GPU tests out."
         } >&2
+        exit 1
+    fi
+fi
+
+# Pages that ask are opened in Chromium; tests of them fail without one, as those of the GPU engine do without an adapter.
+if [ "$QUERENT_GPU" = require ] && [ "$(uname -s)" = Linux ] && [ -z "${QUERENT_BROWSER:-}" ] &&
+    ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
+    if command -v apt-get >/dev/null; then
+        echo "tests/run.sh: no Chromium; installing it"
+        install chromium
+    else
+        echo "tests/run.sh: no Chromium. Install it, or name a browser of its kind in QUERENT_BROWSER," >&2
+        echo "or set QUERENT_GPU=skip to leave the tests of pages out." >&2
         exit 1
     fi
 fi

@@ -1,8 +1,11 @@
 //! What all that ask share: the command in the terminal, its lines of JSON, and the page. A case in words, around a
 //! [`Session`](crate::Session).
 
+pub mod conversation;
 pub mod fields;
+pub mod page;
 pub mod understand;
+pub mod view;
 pub mod why;
 
 use crate::policy::Model;

@@ -13,6 +13,7 @@ pub mod init;
 pub mod interrupt;
 pub mod methods;
 mod oddities;
+pub mod page;
 pub mod predict;
 mod progress;
 pub mod report;

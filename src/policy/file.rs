@@ -291,8 +291,17 @@ impl Model {
     /// The file cannot be written; an older file of that name is then still there.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
+        let bytes = self.to_bytes().map_err(|error| Error::file(path, error.message()))?;
+        write_atomically(path, &bytes)
+    }
+
+    /// The bytes of its file.
+    ///
+    /// # Errors
+    /// It cannot be described.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let text = serde_json::to_string(&self.description())
-            .map_err(|error| Error::file(path, format!("the model cannot be described: {error}")))?;
+            .map_err(|error| Error::Config(format!("the model cannot be described: {error}")))?;
         let metadata = HashMap::from(
             [("format", FORMAT.to_string()), ("querent", self.version.clone()), ("model", text)]
                 .map(|(key, value)| (key.to_string(), value)),
@@ -302,7 +311,7 @@ impl Model {
             .iter()
             .map(|tensor| tensor.values.iter().flat_map(|value| value.to_le_bytes()).collect())
             .collect();
-        let bad = |error: safetensors::SafeTensorError| Error::file(path, error.to_string());
+        let bad = |error: safetensors::SafeTensorError| Error::Config(error.to_string());
         let views = tensors
             .iter()
             .zip(&bytes)
@@ -311,7 +320,7 @@ impl Model {
                 Ok((&tensor.name, view))
             })
             .collect::<Result<Vec<_>>>()?;
-        write_atomically(path, &safetensors::serialize(views, Some(metadata)).map_err(bad)?)
+        safetensors::serialize(views, Some(metadata)).map_err(bad)
     }
 }
 

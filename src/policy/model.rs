@@ -154,6 +154,12 @@ impl Model {
         Ok(self)
     }
 
+    /// The same model without the record of its training, which asking does not need.
+    pub fn without_history(mut self) -> Self {
+        self.history.clear();
+        self
+    }
+
     /// How the cells of its table become columns; `None` if it was trained on numbers as they are.
     pub fn encoding(&self) -> Option<&Encoding> {
         self.encoding.as_ref()

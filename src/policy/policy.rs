@@ -27,6 +27,10 @@ pub trait Policy: Send + Sync + std::fmt::Debug {
     fn alpha(&self) -> Option<f64> {
         None
     }
+    /// How many rows of the training table it holds, and its file with it: a policy that compares a case with them does.
+    fn rows(&self) -> usize {
+        0
+    }
     /// What a model's file holds of it, by name.
     fn tensors(&self) -> Vec<Tensor>;
     /// A copy.

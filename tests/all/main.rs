@@ -3,6 +3,8 @@
 //! `cargo test --release --test all golden::`.
 
 // What they share.
+#[cfg(all(feature = "cli", unix))]
+mod browser;
 #[cfg(feature = "cli")]
 mod command;
 mod common;
@@ -26,6 +28,7 @@ mod bad_tables;
 mod catalog;
 mod commands;
 mod compare;
+mod conversation;
 mod difa;
 mod difa_golden;
 mod difa_kernels;
@@ -54,6 +57,7 @@ mod model_file;
 mod model_python;
 mod noop;
 mod outcomes;
+mod page;
 mod range;
 mod readme;
 mod report;

@@ -102,14 +102,20 @@ fn the_tutorial_works_as_written() {
             .expect("copies");
     }
     let steps = tutorial();
-    for verb in ["init", "train", "eval", "ask", "predict", "report"] {
+    for verb in ["init", "train", "eval", "ask", "page", "predict", "report"] {
         assert!(
             steps.iter().any(|(command, _)| command.contains(&format!("querent {verb} "))),
             "no `{verb}`"
         );
     }
+    let mut dialogue = String::new();
     for (command, shown) in steps {
         let out = run(&dir.0, &command, "");
+        if command.contains(" page ") {
+            // The page asks the same patient the same way, whatever the numbers are on this machine.
+            assert!(!dialogue.is_empty(), "the page comes after the dialogue");
+            crate::page::goes_the_same_way(&dir.0.join("ask.html"), &dialogue);
+        }
         let trained = querent::run::Run::load(&dir.0.join("runs/clinic"));
         let known = has_known_bits() && trained.is_ok_and(|run| run.engine.starts_with("cpu"));
         if let Some(complaint) = complaint(&command, &shown, &out, known) {
@@ -118,6 +124,7 @@ fn the_tutorial_works_as_written() {
         if !command.contains(" ask ") {
             continue;
         }
+        dialogue.clone_from(&out);
         if !known {
             eprintln!(
                 "SKIPPED: the README's numbers and its dialogue are those of the CPU engine on Linux with AVX2"

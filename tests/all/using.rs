@@ -11,7 +11,7 @@ const MODEL: &str = "run/model.safetensors";
 
 /// A folder with the clinic's problem and a model that was trained for a moment, and that asks for all it can: its doubt
 /// is never below zero.
-fn clinic(name: &str) -> TempDir {
+pub fn clinic(name: &str) -> TempDir {
     let dir = command::clinic(name);
     let run = ["problem.toml", "--method", "gdfs", "--set", "warm_up_epochs=1", "--out", "run"];
     train_quickly(&dir.0, &run);

@@ -190,6 +190,10 @@ impl Policy for Search {
         Some(self.alpha)
     }
 
+    fn rows(&self) -> usize {
+        self.oracle.rows.len()
+    }
+
     fn tensors(&self) -> Vec<Tensor> {
         let [x, y] = self.oracle.rows.tensors();
         [vec![x, y], self.oracle.predictor.tensors()].concat()

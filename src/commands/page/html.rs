@@ -1,0 +1,112 @@
+//! The file itself: text, style, script, the code that asks, and the model, in one.
+//!
+//! Its policy lets nothing in but what the file holds: the script and the style by their hashes, WebAssembly, and no
+//! address whatsoever. The model is packed, so no name of a table is part of the HTML.
+
+use crate::commands::Failure;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::io::Write;
+
+const PAGE: &str = include_str!("../../../web/page/page.html");
+const STYLE: &str = include_str!("../../../web/page/page.css");
+const SCRIPT: &str = include_str!("../../../web/page/page.js");
+/// `web/ask` as WebAssembly, gzipped: `web/build.sh` makes it.
+const CODE: &[u8] = include_bytes!("../../../web/page/ask.wasm.gz");
+
+/// The page of a model's file; the budget is infinite if there is none.
+///
+/// # Errors
+/// None that is known: packing is done in memory.
+pub fn page(model: &[u8], budget: f64) -> Result<String, Failure> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(model)?;
+    let model = base64(&packed.finish()?);
+    let settings = json!({ "budget": budget.is_finite().then_some(budget) }).to_string();
+    let policy = policy();
+    let code = base64(CODE);
+    Ok(filled(
+        PAGE,
+        &[
+            ("policy", &policy),
+            ("style", STYLE),
+            ("settings", &settings),
+            ("code", &code),
+            ("model", &model),
+            ("script", SCRIPT),
+        ],
+    ))
+}
+
+fn policy() -> String {
+    let hash = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text)));
+    format!(
+        "default-src 'none'; script-src {} 'wasm-unsafe-eval'; style-src {}; base-uri 'none'; form-action 'none'; \
+         require-trusted-types-for 'script'",
+        hash(SCRIPT),
+        hash(STYLE)
+    )
+}
+
+/// A text with its `{places}` filled, from the first to the last: what was filled in is not looked at again.
+fn filled(mut text: &str, places: &[(&str, &str)]) -> String {
+    let mut done = String::new();
+    for (place, content) in places {
+        let Some((before, after)) = text.split_once(&format!("{{{place}}}")) else { continue };
+        done += before;
+        done += content;
+        text = after;
+    }
+    done + text
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let word =
+            three.iter().enumerate().fold(0, |word, (i, &byte)| word | u32::from(byte) << (16 - 8 * i));
+        for i in 0..4 {
+            let letter = LETTERS[(word >> (18 - 6 * i)) as usize & 63];
+            text.push(if i <= three.len() { letter.into() } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_become_letters() {
+        for (bytes, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+        assert_eq!(base64(&[0xff, 0xef]), "/+8=");
+    }
+
+    #[test]
+    fn all_places_are_filled_and_nothing_twice() {
+        let text = filled("<{a}|{b}>", &[("a", "{b}"), ("b", "x")]);
+        assert_eq!(text, "<{b}|x>");
+        let page = page(b"model", 7.0).expect("packs");
+        for place in ["policy", "style", "settings", "code", "model", "script"] {
+            assert!(PAGE.contains(&format!("{{{place}}}")), "{place} has no place");
+            assert!(!page.contains(&format!("{{{place}}}")), "{place} is not filled");
+        }
+        assert!(page.contains("{\"budget\":7.0}"));
+    }
+
+    /// What goes around with every model: 400 kB is what it may have.
+    #[test]
+    fn it_is_small_without_the_model() {
+        let size = page(b"", f64::INFINITY).expect("packs").len();
+        assert!(size < 400_000, "{size} bytes");
+        assert!(size > CODE.len(), "the code is in it");
+    }
+}
