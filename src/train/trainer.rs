@@ -400,6 +400,8 @@ impl<M: Method> Trainer<M> {
     }
 
     fn restore(&mut self, checkpoint: &Checkpoint, bad: impl Fn(String) -> Error) -> Result<()> {
+        // Of another method, what it says of its progress means nothing.
+        checkpoint.check_config::<M>(self.stepper.config())?;
         let place: Place<M::State> = checkpoint.place().map_err(|error| match error {
             Error::Config(what) => bad(what),
             other => other,
