@@ -28,7 +28,9 @@ impl Choice {
     /// # Errors
     /// It has no such trade-off, or none that does what is wanted.
     pub fn apply(&self, model: Model) -> Result<Model, Failure> {
-        let by_threshold = find(model.method())?.tradeoff == Tradeoff::Threshold;
+        // Some methods have one at some settings only.
+        let has_threshold = model.policy().case().threshold().is_some();
+        let by_threshold = has_threshold || find(model.method())?.tradeoff == Tradeoff::Threshold;
         let by_alpha = self.alpha.is_some() || self.spend.is_some() || self.target.is_some();
         if by_alpha && by_threshold {
             return Err(Failure::Refused(format!(

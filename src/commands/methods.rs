@@ -44,6 +44,7 @@ pub fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
 fn tradeoff(of: Tradeoff) -> &'static str {
     match of {
         Tradeoff::Alpha => "one training for a range of α, or for one",
+        Tradeoff::One => "a training for each α",
         Tradeoff::Threshold => "one training for all thresholds",
     }
 }

@@ -17,6 +17,8 @@ use std::path::Path;
 pub enum Tradeoff {
     /// α, what a unit of cost is worth: training knows it, one or a range of them.
     Alpha,
+    /// α: training knows it, one at a time.
+    One,
     /// A threshold of the stop rule: one training has them all.
     Threshold,
 }

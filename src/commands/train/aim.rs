@@ -18,6 +18,8 @@ pub enum Aim {
     Range([f64; 2]),
     /// All α of the range that makes a difference.
     Found,
+    /// One α, which the method takes for the table.
+    Usual,
     /// The method does not know α: every threshold of its stop rule.
     Thresholds,
 }
@@ -30,6 +32,9 @@ impl Aim {
             Tradeoff::Alpha if args.thresholds.is_some() => {
                 Some("it is trained for α: --range or --alpha instead of --thresholds")
             }
+            Tradeoff::One if args.range.is_some() || args.thresholds.is_some() => Some(
+                "it is trained for one α at a time: --alpha or --alphas instead of --range and --thresholds",
+            ),
             Tradeoff::Threshold if alpha_said => {
                 Some("its training knows no α, and one has every threshold: --thresholds instead of --alpha")
             }
@@ -39,8 +44,9 @@ impl Aim {
             return Err(Failure::Refused(format!("{}: {instead}", entry.name)));
         }
         let names = args.set.iter().map(|assignment| assignment.split('=').next().unwrap_or_default().trim());
-        if entry.tradeoff == Tradeoff::Alpha && names.into_iter().any(|name| name == "alpha") {
-            return Err(Failure::Refused("--set alpha: say --alpha A or --range LO,HI instead".into()));
+        if entry.tradeoff != Tradeoff::Threshold && names.into_iter().any(|name| name == "alpha") {
+            let or_range = if entry.tradeoff == Tradeoff::One { "" } else { " or --range LO,HI" };
+            return Err(Failure::Refused(format!("--set alpha: say --alpha A{or_range} instead")));
         }
         let aims = match (&args.alphas, args.alpha, args.range.as_deref()) {
             _ if entry.tradeoff == Tradeoff::Threshold => vec![Self::Thresholds],
@@ -53,6 +59,7 @@ impl Aim {
                     other.len()
                 )));
             }
+            _ if entry.tradeoff == Tradeoff::One => vec![Self::Usual],
             _ => vec![Self::Found],
         };
         let numbers = aims.iter().flat_map(|aim| match aim {
@@ -78,7 +85,7 @@ impl Aim {
             Self::One(alpha) => Some((*alpha).into()),
             Self::Range(ends) => Some(ends.to_vec().into()),
             Self::Found => Some("auto".into()),
-            Self::Thresholds => None,
+            Self::Usual | Self::Thresholds => None,
         }
     }
 
@@ -88,6 +95,7 @@ impl Aim {
             Self::One(alpha) => point.range.is_none() && point.alpha == *alpha,
             Self::Range(ends) => point.range == Some(*ends) && !was_found(point, run),
             Self::Found => point.range.is_some() && was_found(point, run),
+            Self::Usual => point.range.is_none(),
             Self::Thresholds => true,
         }
     }
@@ -98,6 +106,7 @@ impl Aim {
             Self::One(alpha) => format!("α {alpha}"),
             Self::Range([from, to]) => format!("α {from} to {to} (--range {from},{to})"),
             Self::Found => "the range of α that is found (no --range)".into(),
+            Self::Usual => "the α that the method takes for the table (no --alpha)".into(),
             Self::Thresholds => "every threshold".into(),
         }
     }
@@ -108,7 +117,7 @@ impl Aim {
         let alpha = match self {
             Self::One(alpha) => *alpha,
             Self::Range([from, _]) => *from,
-            Self::Found | Self::Thresholds => return None,
+            Self::Found | Self::Usual | Self::Thresholds => return None,
         };
         let problem = data.problem();
         let cheapest = problem.features().iter().min_by(|a, b| a.cost.total_cmp(&b.cost))?;
@@ -133,7 +142,7 @@ impl Aim {
         match self {
             Self::One(alpha) => format!("α {alpha}, seed {seed}"),
             Self::Range([from, to]) => format!("α {from} to {to}, seed {seed}"),
-            Self::Found | Self::Thresholds => format!("seed {seed}"),
+            Self::Found | Self::Usual | Self::Thresholds => format!("seed {seed}"),
         }
     }
 

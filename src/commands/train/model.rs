@@ -168,7 +168,7 @@ impl Job<'_> {
     /// How often the validation and the test rows are evaluated after the training.
     fn evaluations(&self) -> [usize; 2] {
         match self.aim {
-            Aim::One(_) => [1, 1],
+            Aim::One(_) | Aim::Usual => [1, 1],
             Aim::Range(_) | Aim::Found => [CURVE, TESTED],
             Aim::Thresholds => {
                 let tested = self.thresholds().len();
@@ -188,6 +188,7 @@ impl Job<'_> {
         let data = &self.prepared.data;
         let tradeoffs = match self.aim {
             Aim::One(alpha) => vec![*alpha],
+            Aim::Usual => vec![trained.model.alpha()],
             Aim::Range(_) | Aim::Found => trained.model.alphas().map_or(Vec::new(), |range| {
                 range.grid(TESTED).into_iter().map(|alpha| range.shown(alpha)).collect()
             }),
@@ -200,7 +201,7 @@ impl Job<'_> {
                 continue;
             }
             let model = match self.aim {
-                Aim::One(_) => trained.model.clone(),
+                Aim::One(_) | Aim::Usual => trained.model.clone(),
                 _ => trained.model.clone().with_tradeoff(tradeoff)?,
             };
             let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
