@@ -78,3 +78,11 @@ pub(crate) fn doubts(problem: &Problem) -> Vec<f64> {
     let most = (problem.classes().len() as f64).ln();
     DOUBTS.map(|share| (share * most * 1e3).round() / 1e3).to_vec()
 }
+
+/// A share of what knowing nothing loses, for a mean cost: two digits of it.
+pub(crate) fn share(of: f64, problem: &Problem) -> f64 {
+    let costs = problem.features().iter().map(|feature| feature.cost);
+    let mean = costs.sum::<f64>() / problem.features().len().max(1) as f64;
+    let exact = of * (problem.classes().len() as f64).ln() / mean.max(CHEAPEST);
+    format!("{exact:.1e}").parse().unwrap_or(exact)
+}

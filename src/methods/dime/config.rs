@@ -91,7 +91,7 @@ impl Config {
         if data.sizes()[0] < usual::FEW_ROWS {
             config.dropout = DROPOUT;
         }
-        config.threshold = share(THRESHOLD, data.problem());
+        config.threshold = usual::share(THRESHOLD, data.problem());
         config
     }
 
@@ -103,15 +103,7 @@ impl Config {
 
 /// Thresholds that are worth a look.
 pub(super) fn thresholds(problem: &Problem) -> Vec<f64> {
-    THRESHOLDS.map(|of| share(of, problem)).to_vec()
-}
-
-/// A share of what knowing nothing loses, for a mean cost: two digits of it.
-fn share(of: f64, problem: &Problem) -> f64 {
-    let costs = problem.features().iter().map(|feature| feature.cost);
-    let mean = costs.sum::<f64>() / problem.features().len().max(1) as f64;
-    let exact = of * (problem.classes().len() as f64).ln() / mean.max(usual::CHEAPEST);
-    format!("{exact:.1e}").parse().unwrap_or(exact)
+    THRESHOLDS.map(|of| usual::share(of, problem)).to_vec()
 }
 
 impl Settings for Config {
