@@ -71,13 +71,13 @@ def gumbel(meta, batch, width, noises=2):
     return torch.tensor([[row(t, i) for i in range(batch)] for t in range(noises * int(meta["k"]))], dtype=torch.float64)
 
 
-def multipliers(meta, layer, steps, batch, width):
-    """Dropout: 16 bits a unit."""
+def multipliers(meta, layer, steps, batch, width, turn=0):
+    """Dropout: 16 bits a unit; each turn of a step that draws several times has a stream of its own."""
     threshold = round(float(meta["dropout"]) * 65536)
     blocks = -(-4 * -(-width // 4) // 8)
 
     def row(t, instance):
-        stream = DROPOUT + layer if layer < 2 else 1000 + layer
+        stream = (turn << 16) + (DROPOUT + layer if layer < 2 else 1000 + layer)
         drawn = [bits(meta, stream, int(meta["steps"]), instance, t, block) for block in range(blocks)]
         at = [divmod(i, blocks) for i in range(width)]
         halves = [drawn[block][part // 2] >> 16 * (part % 2) & 0xFFFF for part, block in at]

@@ -8,6 +8,7 @@ pub mod fixed;
 pub mod gdfs;
 mod myopic;
 pub mod nmppg;
+pub mod ol;
 mod range;
 pub mod set;
 mod usual;
@@ -19,4 +20,4 @@ pub use usual::{pass, whole_passes};
 
 /// Every method there is. Whatever walks over methods (the command, the report, the tests) finds them here.
 pub static METHODS: &[&Entry] =
-    &[&nmppg::ENTRY, &gdfs::ENTRY, &difa::ENTRY, &dime::ENTRY, &aaco::ENTRY, &fixed::ENTRY];
+    &[&nmppg::ENTRY, &gdfs::ENTRY, &difa::ENTRY, &dime::ENTRY, &ol::ENTRY, &aaco::ENTRY, &fixed::ENTRY];

@@ -1,11 +1,13 @@
 //! Networks as plan pieces: where their weights lie, their layers forward and backward, and how they are updated.
 
+mod lateral;
 mod layer;
 mod masked;
 mod optim;
 mod stack;
 mod tape;
 
+pub use lateral::Lateral;
 pub use layer::{Layer, Tensors, pitch};
 pub use masked::{Dense, Inputs, Masked};
 pub use optim::{Optimizer, Weights};

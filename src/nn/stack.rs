@@ -116,6 +116,11 @@ impl Network {
         Self { values: weights.values, stack, weights, none }
     }
 
+    /// A stack that reads its weights elsewhere than where they are trained, and only goes forward.
+    pub fn reading(self, stack: Stack, values: BufferId) -> Self {
+        Self { stack, values, ..self }
+    }
+
     /// The same network with its averaged weights, for evaluation.
     pub fn averaged(&self) -> Self {
         Self { values: self.weights.average, ..self.clone() }

@@ -8,7 +8,6 @@ use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
 use crate::engine::{Program, groups};
 use crate::nn::{Inputs, Masked, Optimizer, pitch, word};
 use crate::problem::Problem;
-use crate::random::stream;
 
 /// Where noise and dropout come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,6 +327,35 @@ impl Batches {
         first_section
     }
 
+    /// The same where something follows each micro-batch that is no lane's own, such as writing into what all share: it is
+    /// given the lane, and comes when every lane has done its next one, so that they run side by side.
+    pub fn each_round(
+        &self,
+        b: &mut PlanBuilder,
+        name: &str,
+        mut calls: impl FnMut(&mut PlanBuilder, Micro),
+        mut after: impl FnMut(&mut PlanBuilder, Micro, usize),
+    ) {
+        let lanes = self.sizes.lanes;
+        let all: Vec<(usize, usize)> = self.sizes.micro_batches().collect();
+        for (round, micros) in all.chunks(lanes).enumerate() {
+            let micro = |&(first, rows): &(usize, usize)| Micro { first, rows, accumulate: round > 0 };
+            for (lane, at) in micros.iter().enumerate() {
+                b.lane(Some(lane));
+                b.section(format!("{name}.micro.{}", round * lanes + lane), |b| calls(b, micro(at)));
+            }
+            b.lane(None);
+            for (lane, at) in micros.iter().enumerate() {
+                after(b, micro(at), lane);
+            }
+        }
+    }
+
+    /// Moves the powers of Adam's decays on, of some optimiser groups, between two updates of one training step.
+    pub fn advance_powers(&self, b: &mut PlanBuilder, slots: u32) {
+        b.call(k::AdvancePowers { slots }, &[self.powers, self.settings]);
+    }
+
     /// Moves the clock on after a training step of some optimiser groups, a bit for each.
     pub fn advance(&self, b: &mut PlanBuilder, slots: u32) {
         self.advance_clock(b, slots, 0);
@@ -375,13 +403,14 @@ impl Batches {
         }
     }
 
-    /// Draws the dropout multipliers of a layer, given with its width, for some steps of a micro-batch.
+    /// Draws the dropout multipliers of a layer, given by its random stream and its width, for some steps of a
+    /// micro-batch.
     pub fn draw_dropout(
         &self,
         b: &mut PlanBuilder,
         micro: Micro,
         steps: usize,
-        (layer, width): (usize, usize),
+        (stream, width): (u32, usize),
         threshold: u32,
         multiplier: BufferId,
     ) {
@@ -392,7 +421,7 @@ impl Batches {
                 pitch: word(pitch(width)),
                 first: word(micro.first),
                 threshold,
-                stream: stream::dropout(word(layer)),
+                stream,
             },
             &[self.clock, multiplier],
         );

@@ -287,19 +287,21 @@ fn every_method_agrees(engine: &Engine) {
     for entry in querent::methods::METHODS {
         let mut seen = BTreeSet::new();
         for data in [rig::toy(5, 9), rig::toy_of_bytes(4, 7)] {
-            let settings = (entry.defaults)(&data);
-            let mut training =
-                (entry.start)(engine, &data, settings).unwrap_or_else(|error| panic!("{error}"));
-            if training.program().is_none() {
-                continue;
-            }
-            let mut pair = Pair::of(OnGpu::Any(training), 1.0);
-            let sections = ["step", "warm_up", "validate"].map(|name| common::section(pair.cpu.plan(), name));
-            for call in sections.into_iter().flatten() {
-                let kernel = pair.cpu.plan().calls()[call].kernel.name;
-                let error = pair.step(call, None);
-                assert!(error < TOLERANCE, "{}: call {call}, {kernel}: {error:.1e}", entry.name);
-                seen.insert(kernel);
+            for settings in of_all_kinds((entry.defaults)(&data)) {
+                let mut training =
+                    (entry.start)(engine, &data, settings).unwrap_or_else(|error| panic!("{error}"));
+                if training.program().is_none() {
+                    continue;
+                }
+                let mut pair = Pair::of(OnGpu::Any(training), 1.0);
+                let sections =
+                    ["step", "warm_up", "validate"].map(|name| common::section(pair.cpu.plan(), name));
+                for call in sections.into_iter().flatten() {
+                    let kernel = pair.cpu.plan().calls()[call].kernel.name;
+                    let error = pair.step(call, None);
+                    assert!(error < TOLERANCE, "{}: call {call}, {kernel}: {error:.1e}", entry.name);
+                    seen.insert(kernel);
+                }
             }
         }
         // What NM-PPG's options need is run above.
@@ -312,6 +314,17 @@ fn every_method_agrees(engine: &Engine) {
     for kernel in k::GENERAL {
         assert!(run.contains(kernel.name), "{} was never run", kernel.name);
     }
+}
+
+/// A method's settings, and others at which it has kernels that it has not otherwise.
+fn of_all_kinds(usual: serde_json::Value) -> Vec<serde_json::Value> {
+    let mut all = vec![usual.clone()];
+    if usual.get("reward").is_some() {
+        let mut other = usual;
+        (other["reward"], other["samples"]) = ("confidence".into(), 2.into());
+        all.push(other);
+    }
+    all
 }
 
 /// The control: a kernel run with another call's parameters, and a single changed number, are seen.

@@ -238,7 +238,7 @@ fn a_run_keeps_to_its_time() {
     let resumed = querent(&dir.0, &[&short[..], &long].concat(), "");
     assert!(resumed.code == Some(0) && resumed.err.contains("what is left fits"), "{}", resumed.err);
     // Other methods have schedules of other lengths.
-    for method in ["gdfs", "difa", "dime", "fixed"] {
+    for method in ["gdfs", "difa", "dime", "ol", "fixed"] {
         let start = Instant::now();
         let run = [
             "train",

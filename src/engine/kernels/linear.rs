@@ -169,3 +169,40 @@ fn bias_grad<T: Real>(p: &BiasGrad, mut args: Args<T>) {
         }
     }
 }
+
+kernel! {
+    /// Writes one whole number into a block of a matrix.
+    pub FillBlock "fill_block" []
+    { at, pitch, rows, columns, value }
+    (to: F32 Write)
+    grid |p| area(p.columns, p.rows);
+    work |p| Work::of_numbers(area(p.columns, p.rows), product(&[p.rows, p.columns]));
+    twin fill_block;
+}
+
+#[inline(always)]
+fn fill_block<T: Real>(p: &FillBlock, mut args: Args<T>) {
+    let to = &mut args.reals_mut()[p.at as usize..];
+    for row in 0..p.rows as usize {
+        to[row * p.pitch as usize..][..p.columns as usize].fill(T::count(p.value));
+    }
+}
+
+kernel! {
+    /// Copies a block of a matrix into another.
+    pub CopyBlock "copy_block" []
+    { from_at, from_pitch, to_at, to_pitch, rows, columns }
+    (values: F32 Read, to: F32 Write)
+    grid |p| area(p.columns, p.rows);
+    work |p| Work::of_numbers(area(p.columns, p.rows), 2 * product(&[p.rows, p.columns]));
+    twin copy_block;
+}
+
+#[inline(always)]
+fn copy_block<T: Real>(p: &CopyBlock, mut args: Args<T>) {
+    let (values, to) = (args.reals(), args.reals_mut());
+    for row in 0..p.rows {
+        let from = &values[(p.from_at + row * p.from_pitch) as usize..][..p.columns as usize];
+        to[(p.to_at + row * p.to_pitch) as usize..][..p.columns as usize].copy_from_slice(from);
+    }
+}

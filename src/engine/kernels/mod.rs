@@ -12,6 +12,7 @@ mod mask;
 mod masked;
 mod noise;
 mod optim;
+mod replay;
 pub mod words;
 
 pub use available::Available;
@@ -19,14 +20,15 @@ pub use condition::Condition;
 pub use evaluate::{Asked, Greedy, Tally};
 pub(crate) use gather::places;
 pub use gather::{Gather, GatherBytes};
-pub use linear::{BiasGrad, Linear, LinearGradInput, LinearGradWeight, Transpose};
+pub use linear::{BiasGrad, CopyBlock, FillBlock, Linear, LinearGradInput, LinearGradWeight, Transpose};
 pub use loss::{Loss, MeanLoss};
 pub(crate) use mask::through_input;
 pub use mask::{Expand, MaskGrad};
 pub use masked::{Embed, EmbedGrad, EmbedSuffix};
 pub(crate) use noise::source;
 pub use noise::{Dropout, Gumbel, InputNoise, RandomMask, UniformMask};
-pub use optim::{Adam, Advance, Average};
+pub use optim::{Adam, Advance, AdvancePowers, Average};
+pub use replay::{GatherAt, GatherAtBytes, ReplayDraw, ReplayStore, ReplayTurn, returns, taken};
 
 use super::cpu::{Args, Real};
 use super::plan::Elem;
@@ -441,6 +443,14 @@ pub static GENERAL: &[&Kernel] = &[
     Tally::KERNEL,
     Asked::KERNEL,
     MeanLoss::KERNEL,
+    FillBlock::KERNEL,
+    CopyBlock::KERNEL,
+    AdvancePowers::KERNEL,
+    ReplayStore::KERNEL,
+    ReplayTurn::KERNEL,
+    ReplayDraw::KERNEL,
+    GatherAt::KERNEL,
+    GatherAtBytes::KERNEL,
 ];
 
 impl Twin {

@@ -37,6 +37,16 @@ kernel! {
     twin advance;
 }
 
+kernel! {
+    /// Moves the powers of Adam's decays of some optimiser groups on, a bit for each, and the clock not.
+    pub AdvancePowers "advance_powers" [Part::Words(&settings::WORDS)]
+    { slots }
+    (powers: F32 Write, settings: F32 Read)
+    grid |_p| [1, 1, 1];
+    work |_p| Work::of_threads([1, 1, 1]);
+    twin advance_powers;
+}
+
 /// Values a task updates: enough to be worth a task.
 const CHUNK: usize = 1 << 14;
 /// Chunks that an average, which has less to do, takes at least.
@@ -157,13 +167,24 @@ fn advance<T: Real>(p: &Advance, mut args: Args<T>) {
             clock[clock::EPOCH] += 1;
         }
     }
+    move_powers(p.slots, powers, settings);
+    if p.chunk != 0 {
+        clock[clock::CHUNK] += 1;
+    }
+}
+
+#[inline(always)]
+fn advance_powers<T: Real>(p: &AdvancePowers, mut args: Args<T>) {
+    let (powers, settings) = (args.reals_mut(), args.reals());
+    move_powers(p.slots, powers, settings);
+}
+
+#[inline(always)]
+fn move_powers<T: Real>(slots: u32, powers: &mut [T], settings: &[T]) {
     for (slot, powers) in powers.chunks_exact_mut(2).enumerate() {
-        if p.slots >> slot & 1 != 0 {
+        if slots >> slot & 1 != 0 {
             powers[0] *= settings[settings::BETA1];
             powers[1] *= settings[settings::BETA2];
         }
-    }
-    if p.chunk != 0 {
-        clock[clock::CHUNK] += 1;
     }
 }

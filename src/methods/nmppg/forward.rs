@@ -5,6 +5,7 @@ use super::plan::{Layout, TrainingStep};
 use crate::engine::kernels::Greedy;
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::nn::{Dense, Rows, pitch, word};
+use crate::random::stream;
 use crate::train::{ChunkRows, Masks, Micro, Noise};
 
 impl Layout {
@@ -98,7 +99,8 @@ impl Layout {
         let Some(threshold) = self.shape.dropout else { return };
         for (layer, &multiplier) in self.dropout.iter().enumerate() {
             let width = self.predictor.stack.layers[layer].outputs;
-            self.batches.draw_dropout(b, micro, steps, (layer, width), threshold, multiplier);
+            let stream = stream::dropout(word(layer));
+            self.batches.draw_dropout(b, micro, steps, (stream, width), threshold, multiplier);
         }
     }
 
