@@ -6,6 +6,7 @@ pub mod difa;
 pub mod dime;
 pub mod fixed;
 pub mod gdfs;
+pub mod gsmrl;
 mod myopic;
 pub mod nmppg;
 pub mod ol;
@@ -19,5 +20,13 @@ pub use registry::{Entry, Tradeoff, Trial, Try, find, kernels};
 pub use usual::{pass, whole_passes};
 
 /// Every method there is. Whatever walks over methods (the command, the report, the tests) finds them here.
-pub static METHODS: &[&Entry] =
-    &[&nmppg::ENTRY, &gdfs::ENTRY, &difa::ENTRY, &dime::ENTRY, &ol::ENTRY, &aaco::ENTRY, &fixed::ENTRY];
+pub static METHODS: &[&Entry] = &[
+    &nmppg::ENTRY,
+    &gdfs::ENTRY,
+    &difa::ENTRY,
+    &dime::ENTRY,
+    &ol::ENTRY,
+    &gsmrl::ENTRY,
+    &aaco::ENTRY,
+    &fixed::ENTRY,
+];

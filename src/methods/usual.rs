@@ -51,10 +51,18 @@ pub(crate) fn check_steps(steps: usize, problem: &Problem) -> Result<()> {
 /// # Errors
 /// There are none, or one has no units.
 pub(crate) fn check_hidden(hidden: &[usize]) -> Result<()> {
+    check_widths("hidden", hidden)
+}
+
+/// The same for hidden layers that have another name.
+///
+/// # Errors
+/// As there.
+pub(crate) fn check_widths(name: &str, hidden: &[usize]) -> Result<()> {
     if !hidden.is_empty() && !hidden.contains(&0) {
         return Ok(());
     }
-    Err(Error::Config(format!("hidden is {hidden:?}, but at least one layer is needed, none of width 0")))
+    Err(Error::Config(format!("{name} is {hidden:?}, but at least one layer is needed, none of width 0")))
 }
 
 /// Training steps of an epoch for a table: fewer for a small one.
@@ -77,6 +85,14 @@ pub fn whole_passes(epoch_steps: usize, pass: usize) -> usize {
 pub(crate) fn doubts(problem: &Problem) -> Vec<f64> {
     let most = (problem.classes().len() as f64).ln();
     DOUBTS.map(|share| (share * most * 1e3).round() / 1e3).to_vec()
+}
+
+/// Of what knowing nothing loses, the share that an answer of mean cost has to be worth where nobody says so.
+const WORTH: f64 = 0.03;
+
+/// What a unit of cost is worth where nobody says so.
+pub(crate) fn alpha(problem: &Problem) -> f64 {
+    share(WORTH, problem)
 }
 
 /// A share of what knowing nothing loses, for a mean cost: two digits of it.

@@ -1,5 +1,6 @@
 //! Networks as plan pieces: where their weights lie, their layers forward and backward, and how they are updated.
 
+mod flow;
 mod lateral;
 mod layer;
 mod masked;
@@ -7,6 +8,7 @@ mod optim;
 mod stack;
 mod tape;
 
+pub use flow::{Flow, FlowRows, FlowTape, Moves, POINTS};
 pub use lateral::Lateral;
 pub use layer::{Layer, Tensors, pitch};
 pub use masked::{Dense, Inputs, Masked};

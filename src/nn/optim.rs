@@ -1,7 +1,7 @@
 //! An optimiser group: the numbers that one Adam updates, of any number of networks.
 
 use super::word;
-use crate::engine::kernels::{Adam, Average};
+use crate::engine::kernels::{Adam, Average, GradNorm, GradScale};
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope};
 
 /// The numbers of a group on the device, and all that is kept about them.
@@ -59,6 +59,14 @@ impl Weights {
     /// The name of the best weights in a checkpoint.
     pub fn best_name(&self) -> String {
         format!("best.{}", self.name)
+    }
+
+    /// Clips the gradient, added up over the lanes, to a norm, which is a word of the settings. `factor` is a number that all
+    /// lanes share.
+    pub fn clip(&self, b: &mut PlanBuilder, limit: usize, factor: BufferId, o: &Optimizer) {
+        let norm = GradNorm { len: word(self.len), lanes: word(o.lanes), limit: word(limit) };
+        b.call(norm, &[self.grad, o.settings, factor]);
+        b.call(GradScale { len: word(self.len * o.lanes) }, &[factor, self.grad]);
     }
 
     /// Adam with the gradients of all lanes, and the average of what comes out. `rate` is a word of the settings.

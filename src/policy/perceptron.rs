@@ -7,12 +7,13 @@ use super::policy::Tensor;
 use crate::engine::cpu::instructions;
 use crate::error::{Error, Result};
 use crate::nn::{Layer, Stack, Tensors, pitch};
+use std::borrow::Cow;
 
 /// A network's weights as a session reads them: `[input][output]`, so that a feature's rows of the first
 /// layer are contiguous.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Perceptron {
-    name: &'static str,
+    name: Cow<'static, str>,
     stack: Stack,
     values: Vec<f32>,
 }
@@ -23,7 +24,8 @@ impl Perceptron {
     ///
     /// # Errors
     /// Layers of other widths, or a number that is not finite.
-    pub fn new(name: &'static str, widths: &[usize], layers: &[Tensors]) -> Result<Self> {
+    pub fn new(name: impl Into<Cow<'static, str>>, widths: &[usize], layers: &[Tensors]) -> Result<Self> {
+        let name = name.into();
         let fail = |what: String| Err(Error::Config(what));
         let count = widths.len() - 1;
         if layers.len() != count {
@@ -140,6 +142,12 @@ impl<'a> Activations<'a> {
         let arch = self.arch;
         arch.dispatch(Add { activations: self, columns, inputs, mask });
         self.evaluate();
+    }
+
+    /// Forgets everything but the values of these columns, and masks among them.
+    pub fn read(&mut self, columns: &[u32], inputs: &[f32]) {
+        self.sum.copy_from_slice(self.network.bias(&self.network.stack.layers[0]));
+        self.observe(columns, inputs, None);
     }
 
     /// Takes the last observation back.

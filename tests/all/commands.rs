@@ -462,6 +462,11 @@ fn thresholds_make_a_curve() {
             "--thresholds instead",
         ),
         (vec!["train", "problem.toml", "--thresholds", "0.1", "--out", "x"], "--alpha instead"),
+        (vec!["train", "problem.toml", "--method", "gsmrl", "--range", "0.1,0.2", "--out", "x"], "for one α"),
+        (
+            vec!["train", "problem.toml", "--method", "gsmrl", "--set", "alpha=0.1", "--out", "x"],
+            "say --alpha",
+        ),
         (vec!["train", "problem.toml", "--set", "twins=3", "--out", "x"], "rollouts"),
         (vec!["train", "problem.toml", "--set", "nonsense=3", "--out", "x"], "nonsense"),
     ] {

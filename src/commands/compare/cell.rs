@@ -189,7 +189,7 @@ impl<'a> Work<'a> {
                 let name = if is_beside { format!("{}, one α each", entry.name) } else { entry.name.into() };
                 self.at_alphas(&[(alpha, trained.model)], &name)
             }
-            Aim::Range(_) | Aim::Found => {
+            Aim::Range(_) | Aim::Found | Aim::Usual => {
                 let curve = trained.model.curve();
                 let places: Vec<(f64, f64)> = curve.iter().map(|point| (point.cost, point.loss)).collect();
                 let chosen = at_even_distances(&places, self.plan.options.points);

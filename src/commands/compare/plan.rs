@@ -213,8 +213,8 @@ impl Plan {
         }
         let grid = self.options.alphas.clone().unwrap_or_else(|| grid(data, self.options.points));
         let each = grid.into_iter().map(Some);
-        // A method that refuses a range is trained for one α after the other.
-        let has_range = settings(&Aim::Found).is_ok();
+        // A method that knows no range is trained for one α after the other.
+        let has_range = entry.tradeoff == Tradeoff::Alpha;
         let whole = has_range.then_some(None);
         Ok(whole.into_iter().chain(each.filter(|_| !has_range || separate)).collect())
     }

@@ -1,6 +1,7 @@
 //! From masks to the networks' dense input, and the gradient's way back.
 
-use super::{GROUPS, THROUGH_INPUT, Work, area, kernel, product};
+use super::words::{MARKS, UNAVAILABLE};
+use super::{GROUPS, Part, THROUGH_INPUT, Work, area, kernel, product};
 use crate::engine::cpu::{Args, Real};
 use crate::engine::groups::Groups;
 
@@ -91,6 +92,29 @@ fn mask_grad<T: Real>(p: &MaskGrad, mut args: Args<T>) {
             for (feature, to) in to.iter_mut().enumerate() {
                 *to = through_input(&groups, columns, feature, din, x);
             }
+        }
+    }
+}
+
+kernel! {
+    /// The masks of a step, from when each feature was acquired.
+    pub SeenMask "seen_mask" [Part::Words(&MARKS)]
+    { rows, step, features, mask_stride, nothing_seen }
+    (acquired_at: U32 Read, masks: F32 Write)
+    grid |p| area(p.mask_stride, p.rows);
+    work |p| Work::of_numbers(area(p.mask_stride, p.rows), 2 * product(&[p.rows, p.features]));
+    twin seen_mask;
+}
+
+#[inline(always)]
+fn seen_mask<T: Real>(p: &SeenMask, mut args: Args<T>) {
+    let (acquired_at, masks) = (args.words(), args.reals_mut());
+    let (features, stride) = (p.features as usize, p.mask_stride as usize);
+    let masks = masks[(p.step * p.rows) as usize * stride..].chunks_exact_mut(stride);
+    for (acquired_at, mask) in acquired_at.chunks_exact(features).zip(masks).take(p.rows as usize) {
+        mask.fill(T::ZERO);
+        for (mask, &at) in mask.iter_mut().zip(acquired_at) {
+            *mask = if p.nothing_seen == 0 && at < UNAVAILABLE { T::ONE } else { T::ZERO };
         }
     }
 }

@@ -3,8 +3,11 @@
 //! written from it. General kernels are here, a file a family; a method's own are in its folder.
 
 mod available;
+mod clip;
 mod condition;
+mod episode;
 mod evaluate;
+mod flow;
 mod gather;
 mod linear;
 mod loss;
@@ -16,14 +19,21 @@ mod replay;
 pub mod words;
 
 pub use available::Available;
+pub use clip::{GradNorm, GradScale};
 pub use condition::Condition;
+pub use episode::{Advantage, ClippedChoice, ValueError, kept};
 pub use evaluate::{Asked, Greedy, Tally};
+pub use flow::{
+    Coupling, CouplingGrad, CouplingInverse, FlowDensity, FlowDensityGrad, FlowInput, FlowInputGrad,
+    FlowStart,
+};
+pub(crate) use flow::{SCALE_BOUND, SLOPE_BOUND};
 pub(crate) use gather::places;
 pub use gather::{Gather, GatherBytes};
 pub use linear::{BiasGrad, CopyBlock, FillBlock, Linear, LinearGradInput, LinearGradWeight, Transpose};
 pub use loss::{Loss, MeanLoss};
 pub(crate) use mask::through_input;
-pub use mask::{Expand, MaskGrad};
+pub use mask::{Expand, MaskGrad, SeenMask};
 pub use masked::{Embed, EmbedGrad, EmbedSuffix};
 pub(crate) use noise::source;
 pub use noise::{Dropout, Gumbel, InputNoise, RandomMask, UniformMask};
@@ -268,6 +278,10 @@ macro_rules! library {
 library! {
     /// The best of several candidates.
     BEST "best";
+    /// Which columns a coupling moves, and bounds of what its network says.
+    COUPLING "coupling";
+    /// What the rows of a flow are given and asked for; with `GROUPS`.
+    FLOW "flow";
     /// Which columns a feature reveals.
     GROUPS "groups";
     /// Exponentials and logarithms that are exact enough.
@@ -451,6 +465,20 @@ pub static GENERAL: &[&Kernel] = &[
     ReplayDraw::KERNEL,
     GatherAt::KERNEL,
     GatherAtBytes::KERNEL,
+    SeenMask::KERNEL,
+    GradNorm::KERNEL,
+    GradScale::KERNEL,
+    FlowStart::KERNEL,
+    FlowInput::KERNEL,
+    FlowInputGrad::KERNEL,
+    Coupling::KERNEL,
+    CouplingGrad::KERNEL,
+    CouplingInverse::KERNEL,
+    FlowDensity::KERNEL,
+    FlowDensityGrad::KERNEL,
+    Advantage::KERNEL,
+    ClippedChoice::KERNEL,
+    ValueError::KERNEL,
 ];
 
 impl Twin {

@@ -101,15 +101,12 @@ impl Default for Config {
     }
 }
 
-/// Of what knowing nothing loses, the share that an answer of mean cost has to be worth.
-const ALPHA: f64 = 0.03;
-
 impl Config {
     /// The default settings for a table: α follows from its classes and costs, small ones get fewer steps an epoch.
     pub fn for_table(data: &Dataset) -> Self {
         let mut config = Self::default();
         config.epoch_steps = usual::epoch_steps(config.epoch_steps, config.batch, data);
-        config.alpha = usual::share(ALPHA, data.problem());
+        config.alpha = usual::alpha(data.problem());
         config
     }
 
