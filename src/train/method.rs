@@ -130,10 +130,10 @@ pub trait Method: Sized + Send + 'static {
     fn state(&self) -> Vec<BufferId> {
         Vec::new()
     }
-    /// Of those whose words are places, the largest word there may be: what a checkpoint says is looked at before a kernel
-    /// goes there. The length of each buffer can be asked for.
-    fn largest_words(&self, _length: &dyn Fn(BufferId) -> usize) -> Vec<(BufferId, usize)> {
-        Vec::new()
+    /// What is wrong with words of them that are places, if anything is: a checkpoint's are looked at before a kernel goes
+    /// there.
+    fn spoilt(&self, _words: &dyn Fn(BufferId) -> Vec<u32>) -> Option<String> {
+        None
     }
     /// The initial values of each group.
     fn init(&self, config: &Self::Config) -> Vec<Vec<f64>>;

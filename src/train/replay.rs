@@ -71,6 +71,23 @@ impl Replay {
         vec![self.kept, self.episodes, self.earned]
     }
 
+    /// What is wrong with episodes that a checkpoint brings: a row that is not there, or an action that there is none of.
+    pub fn spoilt(&self, batches: &Batches, words: &dyn Fn(BufferId) -> Vec<u32>) -> Option<String> {
+        let s = &batches.sizes;
+        let train = &s.splits[0];
+        let rows = train.start..train.start + train.len;
+        for episode in words(self.episodes).chunks_exact(s.horizon + 1) {
+            // What was never written is zeros.
+            if !rows.contains(&(episode[0] as usize)) && episode[0] != 0 {
+                return Some(format!("an episode is of row {}, but there are {}", episode[0], rows.len()));
+            }
+            if let Some(action) = episode[1..].iter().find(|&&action| action as usize > s.features) {
+                return Some(format!("an episode has action {action}, but there are {}", s.features + 1));
+            }
+        }
+        None
+    }
+
     /// Keeps the episodes of a micro-batch that a lane has rolled out: what was done at each step, and what it was rewarded
     /// with, where that is kept. No call of a lane: the memory is everybody's.
     pub fn store(

@@ -317,15 +317,15 @@ impl<M: Method> Stepper<M> {
         let plan = self.program.plan();
         let name = |id: BufferId| plan.buffer(id).name.as_str();
         let spoilt = |what: String| Err(Error::Config(format!("the checkpoint is spoilt: {what}")));
-        let words = |id| checkpoint.words.get(name(id)).map_or(&[][..], Vec::as_slice);
-        let (batch, batches) = (words(self.batches.clock)[clock::BATCH], self.batches.sizes.batches);
-        if batch as usize >= batches {
+        let words = |id| checkpoint.words.get(name(id)).cloned().unwrap_or_default();
+        let batches = self.batches.sizes.batches;
+        if let Some(batch) =
+            words(self.batches.clock).get(clock::BATCH).filter(|&&batch| batch as usize >= batches)
+        {
             return spoilt(format!("it is in batch {batch} of a pass of {batches}"));
         }
-        for (id, largest) in self.method.largest_words(&|id| plan.buffer(id).len) {
-            if let Some(word) = words(id).iter().find(|&&word| word as usize > largest) {
-                return spoilt(format!("`{}` has {word}, but nothing beyond {largest} is there", name(id)));
-            }
+        if let Some(what) = self.method.spoilt(&words) {
+            return spoilt(what);
         }
         Ok(())
     }

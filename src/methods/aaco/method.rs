@@ -110,10 +110,15 @@ impl Method for Aaco {
         vec![self.layout.slots, self.layout.visited]
     }
 
-    fn largest_words(&self, length: &dyn Fn(BufferId) -> usize) -> Vec<(BufferId, usize)> {
+    fn spoilt(&self, words: &dyn Fn(BufferId) -> Vec<u32>) -> Option<String> {
         let sizes = &self.layout.batches.sizes;
-        let rolled = length(self.layout.visited) / sizes.horizon;
-        vec![(self.layout.slots, rolled), (self.layout.visited, sizes.features)]
+        let visited = words(self.layout.visited);
+        let rolled = visited.len() / sizes.horizon;
+        if let Some(slot) = words(self.layout.slots).into_iter().find(|&slot| slot as usize > rolled) {
+            return Some(format!("a row has rollout {slot} of {rolled}"));
+        }
+        let asked = visited.into_iter().find(|&asked| asked as usize > sizes.features)?;
+        Some(format!("a rollout asks for feature {asked} of {}", sizes.features))
     }
 
     fn init(&self, config: &Config) -> Vec<Vec<f64>> {

@@ -80,6 +80,10 @@ impl Method for Ol {
         self.layout.replay.state()
     }
 
+    fn spoilt(&self, words: &dyn Fn(BufferId) -> Vec<u32>) -> Option<String> {
+        self.layout.replay.spoilt(&self.layout.batches, words)
+    }
+
     fn init(&self, config: &Config) -> Vec<Vec<f64>> {
         vec![self.layout.lateral.init(config.seed, 0)]
     }
