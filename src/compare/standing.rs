@@ -13,8 +13,8 @@ pub const NOTHING: &str = "nothing";
 const GAINED: f64 = 0.99;
 /// Costs at which curves of several seeds are averaged.
 const GRID: usize = 48;
-/// Standard errors that make a difference.
-const CLEAR: f64 = 2.0;
+/// Standard errors that make a difference at 95%, for 2, 3, … seeds (Student's t); for more, and for rows, two.
+const CLEAR: [f64; 8] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31];
 
 /// A method on a table: a curve for each seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,9 +51,10 @@ pub struct Between {
 }
 
 impl Between {
-    /// Whether it is more than chance.
+    /// Whether it is more than chance, at 95%.
     pub fn is_clear(&self) -> bool {
-        self.mean.abs() > CLEAR * self.error
+        let few = self.seeds.checked_sub(2).and_then(|place| CLEAR.get(place));
+        self.mean.abs() > few.copied().unwrap_or(2.0) * self.error
     }
 }
 
@@ -187,7 +188,7 @@ impl Standing {
         let level: Vec<&str> =
             differences(best).iter().filter(|(_, d)| !d.is_clear()).map(|(name, _)| *name).collect();
         if !level.is_empty() {
-            said += &format!("; within two standard errors of it: {}", level.join(", "));
+            said += &format!("; not clearly behind it (at 95%): {}", level.join(", "));
         }
         said += ".";
         let Some((mine, _)) = ranked.iter().find(|(method, _)| method.name == about) else { return said };
@@ -345,7 +346,7 @@ mod tests {
         let standing = &Standing::all(&cells)[0];
         let between = standing.between(&standing.methods[0], &standing.methods[1]).expect("a seed");
         assert!((between.error - 0.01 * 2f64.sqrt()).abs() < 1e-12 && !between.is_clear(), "{between:?}");
-        assert!(standing.sentence("a").contains("within two standard errors of it: b"));
+        assert!(standing.sentence("a").contains("not clearly behind it (at 95%): b"));
         assert!(Standing::all(&[]).is_empty());
     }
 }

@@ -158,8 +158,8 @@ fn areas(out: &mut String, standing: &Standing, ranked: &[(&Method, Spread)]) ->
     }
     writeln!(
         out,
-        "<details><summary>{}: area between curves</summary>\n<p>By how much the method of the row is better than that of the \
-         column, on average over costs up to {:.3}, ± one standard error; bold where it is more than two.</p>",
+        "<details open><summary>{}: area between curves</summary>\n<p>By how much the method of the row is better than that of the \
+         column, on average over costs up to {:.3}, ± one standard error; bold where it is clear at 95%.</p>",
         text(&standing.table),
         standing.reach
     )?;
@@ -253,5 +253,6 @@ fn runtimes(out: &mut String, standings: &[Standing]) -> std::fmt::Result {
 }
 
 fn seconds(value: f64) -> String {
-    if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") }
+    let places = if value < 1.0 { 2 } else { usize::from(value < 10.0) };
+    format!("{value:.places$}")
 }
