@@ -2,6 +2,7 @@
 
 mod cell;
 mod collect;
+mod options;
 mod plan;
 mod text;
 mod work;

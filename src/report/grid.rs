@@ -71,7 +71,8 @@ fn ending(series: &Series, to: f64) -> Series {
     let inside = points.partition_point(|point| point.x <= to);
     let beyond = points.get(inside).cloned();
     points.truncate(inside);
-    if let (Some(beyond), Some(last)) = (beyond, points.last().cloned()) {
+    let last = points.last().cloned().filter(|last| last.x < to);
+    if let (Some(beyond), Some(last)) = (beyond, last) {
         let share = (to - last.x) / (beyond.x - last.x);
         let between = |a: f64, b: f64| a + (b - a) * share;
         let (y, y_sd) = (between(last.y, beyond.y), between(last.y_sd, beyond.y_sd));
