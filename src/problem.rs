@@ -127,6 +127,13 @@ impl Problem {
         self.group_of_column.iter().rev().take_while(|&&group| group == nobody).count()
     }
 
+    /// Columns of the feature, or of what is known from the start, that has most.
+    pub fn widest(&self) -> usize {
+        let mut counts = vec![0; self.features.len() + 1];
+        self.group_of_column.iter().for_each(|&group| counts[group as usize] += 1);
+        counts.into_iter().max().unwrap_or(0)
+    }
+
     /// The features, in the order of their indices.
     pub fn features(&self) -> &[Feature] {
         &self.features

@@ -32,6 +32,10 @@ pub struct SplitRange {
 pub struct Sizes {
     /// Columns of the table.
     pub columns: usize,
+    /// Those of them that are known from the start.
+    pub known_columns: usize,
+    /// Columns of the feature, or of what is known from the start, that has most.
+    pub widest: usize,
     /// Features that can be acquired, d.
     pub features: usize,
     /// Classes.

@@ -116,6 +116,8 @@ impl Target {
         let demand = M::demand(config, problem, splits[0] / batch);
         let sizes = Sizes {
             columns: problem.columns(),
+            known_columns: problem.known_columns(),
+            widest: problem.widest(),
             features: problem.features().len(),
             classes: problem.classes().len(),
             horizon: demand.horizon,

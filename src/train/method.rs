@@ -1,7 +1,7 @@
 //! What a method says about its training.
 
 use super::batches::Batches;
-use crate::data::Normalization;
+use crate::data::{Dataset, Normalization};
 use crate::engine::kernels::words::METRICS;
 use crate::engine::plan::{BufferId, PlanBuilder, Section};
 use crate::error::Result;
@@ -137,6 +137,12 @@ pub trait Method: Sized + Send + 'static {
     }
     /// The initial values of each group.
     fn init(&self, config: &Self::Config) -> Vec<Vec<f64>>;
+    /// What of them is known from the table.
+    fn fit_to(&self, _config: &Self::Config, _data: &Dataset, _values: &mut [Vec<f64>]) {}
+    /// Buffers that are written once, before everything else.
+    fn constants(&self, _config: &Self::Config) -> Vec<(BufferId, Vec<f64>)> {
+        Vec::new()
+    }
     /// Changes to them that only a whole run makes, not a single step that is replayed.
     fn prepare(&self, _config: &Self::Config, _values: &mut [Vec<f64>]) {}
 

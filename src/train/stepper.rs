@@ -45,20 +45,23 @@ impl<M: Method> Stepper<M> {
         let problem = data.problem().clone();
         let mut program = Program::new(engine, plan)?;
         batches.upload(&mut program, &problem, data, config.seed());
-        for (weights, values) in method.weights().iter().zip(method.init(&config)) {
-            program.write(weights.values, 0, &values);
-            program.write(weights.average, 0, &values);
+        for (id, values) in method.constants(&config) {
+            program.write(id, 0, &values);
         }
         let (stage, state) = (M::first_stage(&config), method.begin(&config));
         let mut stepper = Self { program, method, batches, problem, config, stage: stage.clone(), state };
         stepper.set_stage(stage)?;
+        stepper.write_initial(data, false);
         Ok(stepper)
     }
 
-    /// What only a whole run changes about the initial weights.
-    pub(super) fn prepare_run(&mut self) {
+    /// Writes the initial weights, and for a whole run what only that changes about them.
+    pub(super) fn write_initial(&mut self, data: &Dataset, whole_run: bool) {
         let mut values = self.method.init(&self.config);
-        self.method.prepare(&self.config, &mut values);
+        self.method.fit_to(&self.config, data, &mut values);
+        if whole_run {
+            self.method.prepare(&self.config, &mut values);
+        }
         for (weights, values) in self.method.weights().iter().zip(values) {
             self.program.write(weights.values, 0, &values);
             self.program.write(weights.average, 0, &values);

@@ -49,7 +49,7 @@ impl<M: Method> Trainer<M> {
             ));
         }
         let mut stepper = Stepper::new(engine, data, config)?;
-        stepper.prepare_run();
+        stepper.write_initial(data, true);
         let procedure = Procedure::new(&stepper);
         let mut trainer = Self {
             stepper,
