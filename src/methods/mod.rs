@@ -11,6 +11,7 @@ mod myopic;
 pub mod nmppg;
 pub mod ol;
 mod range;
+pub mod sefa;
 pub mod set;
 mod usual;
 
@@ -25,6 +26,7 @@ pub static METHODS: &[&Entry] = &[
     &gdfs::ENTRY,
     &difa::ENTRY,
     &dime::ENTRY,
+    &sefa::ENTRY,
     &ol::ENTRY,
     &gsmrl::ENTRY,
     &aaco::ENTRY,

@@ -54,15 +54,15 @@ pub(crate) fn check_hidden(hidden: &[usize]) -> Result<()> {
     check_widths("hidden", hidden)
 }
 
-/// The same for hidden layers that have another name.
+/// The same for a setting of another name.
 ///
 /// # Errors
 /// As there.
-pub(crate) fn check_widths(name: &str, hidden: &[usize]) -> Result<()> {
-    if !hidden.is_empty() && !hidden.contains(&0) {
+pub(crate) fn check_widths(name: &str, widths: &[usize]) -> Result<()> {
+    if !widths.is_empty() && !widths.contains(&0) {
         return Ok(());
     }
-    Err(Error::Config(format!("{name} is {hidden:?}, but at least one layer is needed, none of width 0")))
+    Err(Error::Config(format!("{name} is {widths:?}, but at least one layer is needed, none of width 0")))
 }
 
 /// Training steps of an epoch for a table: fewer for a small one.

@@ -158,7 +158,7 @@ impl Network {
     }
 
     /// y = x·W + b; a hidden layer has its ReLU, and its dropout if there is some.
-    fn layer_forward(
+    pub(super) fn layer_forward(
         &self,
         b: &mut PlanBuilder,
         layer: usize,
@@ -232,7 +232,7 @@ impl Network {
 
     /// The gradient of a layer's input from that of its output. `hidden` is the activation that was the input (with
     /// its dropout multipliers): the gradient then is that of the pre-activation.
-    fn input_grad(
+    pub(super) fn input_grad(
         &self,
         b: &mut PlanBuilder,
         layer: usize,
@@ -294,7 +294,7 @@ impl Network {
         self.weight_grad(b, 0, rows, [input, dy], divisor, accumulate);
     }
 
-    fn weight_grad(
+    pub(super) fn weight_grad(
         &self,
         b: &mut PlanBuilder,
         layer: usize,

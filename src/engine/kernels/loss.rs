@@ -58,6 +58,73 @@ fn loss<T: Real>(p: &Loss, mut args: Args<T>) {
 }
 
 kernel! {
+    /// Weighted cross-entropy of a belief that is the mean over samples; the logits may become its unit gradient.
+    pub MixtureLoss "mixture_loss" [MATH, Part::Words(&losses::WORDS)]
+    { rows, samples, classes, pitch, weights, learn }
+    (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write, belief: F32 Write)
+    grid |p| line(p.rows, 64);
+    work |p| Work::of_numbers(line(p.rows, 64), 3 * product(&[p.rows, p.samples, p.pitch]));
+    twin mixture_loss;
+}
+
+/// The largest of some logits, and the sum of the exponentials of what they are above it.
+#[inline(always)]
+fn top_and_mass<T: Real>(logits: &[T]) -> (T, T) {
+    let top = logits.iter().fold(logits[0], |top, &logit| logit.larger(top));
+    (top, logits.iter().map(|&logit| (logit - top).exp_down()).sum())
+}
+
+#[inline(always)]
+fn mixture_loss<T: Real>(p: &MixtureLoss, mut args: Args<T>) {
+    let (logits, y, costs) = (args.reals_mut(), args.words(), args.reals());
+    let (out, belief) = (args.reals_mut(), args.reals_mut());
+    let (rows, classes, pitch) = (p.rows as usize, p.classes as usize, p.pitch as usize);
+    for row in 0..rows {
+        let label = y[row];
+        let (labelled, hit) = (label < p.classes, if label < p.classes { label as usize } else { 0 });
+        let belief = &mut belief[row * pitch..][..classes];
+        belief.fill(T::ZERO);
+        let (mut best, mut sum) = (T::BLOCKED, T::ZERO);
+        for sample in 0..p.samples as usize {
+            let logits = &logits[(sample * rows + row) * pitch..][..classes];
+            let (top, mass) = top_and_mass(logits);
+            for (f, &logit) in belief.iter_mut().zip(logits) {
+                *f += (logit - top).exp_down() / mass;
+            }
+            let of_label = logits[hit] - top - mass.ln();
+            if of_label > best {
+                sum = sum * (best - of_label).exp_down() + T::ONE;
+                best = of_label;
+            } else {
+                sum += (of_label - best).exp_down();
+            }
+        }
+        let mut guess = 0;
+        for class in 0..classes {
+            belief[class] /= T::count(p.samples);
+            if belief[class] > belief[guess] {
+                guess = class;
+            }
+        }
+        let weight = if labelled { costs[p.weights as usize + hit] } else { T::ZERO };
+        out[row * losses::LEN + losses::LOSS] = weight * (T::count(p.samples).ln() - best - sum.ln());
+        out[row * losses::LEN + losses::GUESS] = T::count(guess as u32);
+        if p.learn == 0 {
+            continue;
+        }
+        for sample in 0..p.samples as usize {
+            let logits = &mut logits[(sample * rows + row) * pitch..][..classes];
+            let (top, mass) = top_and_mass(logits);
+            let share = weight * (logits[hit] - top - mass.ln() - best).exp_down() / sum;
+            for (class, logit) in logits.iter_mut().enumerate() {
+                let is_hit = if class == hit { T::ONE } else { T::ZERO };
+                *logit = share * ((*logit - top).exp_down() / mass - is_hit);
+            }
+        }
+    }
+}
+
+kernel! {
     /// Adds a word of some rows of a tape, such as their losses, to a word of the metrics.
     pub MeanLoss "mean_loss" [REDUCE, Part::Words(&metrics::WORDS), Part::Words(&MARKS)]
     { rows, batch, divisor, stride, at, word, training }

@@ -3,22 +3,26 @@
 //! written from it. General kernels are here, a file a family; a method's own are in its folder.
 
 mod available;
+mod block;
 mod clip;
 mod condition;
 mod episode;
 mod evaluate;
 mod flow;
 mod gather;
+mod latent;
 mod linear;
 mod loss;
 mod mask;
 mod masked;
 mod noise;
+mod norm;
 mod optim;
 mod replay;
 pub mod words;
 
 pub use available::Available;
+pub use block::{BlockGradInput, BlockGradWeight, BlockInputs, BlockLinear};
 pub use clip::{GradNorm, GradScale};
 pub use condition::Condition;
 pub use episode::{Advantage, ClippedChoice, ValueError, kept};
@@ -30,13 +34,17 @@ pub use flow::{
 pub(crate) use flow::{SCALE_BOUND, SLOPE_BOUND};
 pub(crate) use gather::places;
 pub use gather::{Gather, GatherBytes};
+pub(crate) use latent::{DEVIATION, deviation, normal_score};
+pub use latent::{LatentGrad, Latents, NormalScores};
 pub use linear::{BiasGrad, CopyBlock, FillBlock, Linear, LinearGradInput, LinearGradWeight, Transpose};
-pub use loss::{Loss, MeanLoss};
+pub use loss::{Loss, MeanLoss, MixtureLoss};
 pub(crate) use mask::through_input;
 pub use mask::{Expand, MaskGrad, SeenMask};
 pub use masked::{Embed, EmbedGrad, EmbedSuffix};
-pub(crate) use noise::source;
-pub use noise::{Dropout, Gumbel, InputNoise, RandomMask, UniformMask};
+pub use noise::{Dropout, Gumbel, InputNoise, Normals, RandomMask, UniformMask};
+pub(crate) use noise::{normal, source};
+pub(crate) use norm::fold_layer;
+pub use norm::{Fold, Moments, NormGrad, NormGradInput, Normalize};
 pub use optim::{Adam, Advance, AdvancePowers, Average};
 pub use replay::{GatherAt, GatherAtBytes, ReplayDraw, ReplayStore, ReplayTurn, returns, taken};
 
@@ -479,6 +487,20 @@ pub static GENERAL: &[&Kernel] = &[
     Advantage::KERNEL,
     ClippedChoice::KERNEL,
     ValueError::KERNEL,
+    MixtureLoss::KERNEL,
+    Moments::KERNEL,
+    Normalize::KERNEL,
+    NormGrad::KERNEL,
+    NormGradInput::KERNEL,
+    Fold::KERNEL,
+    BlockInputs::KERNEL,
+    BlockLinear::KERNEL,
+    BlockGradInput::KERNEL,
+    BlockGradWeight::KERNEL,
+    NormalScores::KERNEL,
+    Normals::KERNEL,
+    Latents::KERNEL,
+    LatentGrad::KERNEL,
 ];
 
 impl Twin {

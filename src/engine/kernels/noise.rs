@@ -34,6 +34,19 @@ kernel! {
 }
 
 kernel! {
+    /// Fills a tape of samples with standard normal numbers.
+    pub Normals "normals" [Part::Words(&clock::WORDS), Part::Words(&STREAMS), MATH, RANDOM]
+    { rows, samples, pitch, first, stream }
+    (clock: U32 Read, noise: F32 Write)
+    grid |p| area(p.pitch / 4, p.rows * p.samples);
+    work |p| {
+        let numbers = product(&[p.rows, p.samples, p.pitch]);
+        Work { flops: OF_A_GUMBEL * numbers, numbers }
+    };
+    twin simd normals;
+}
+
+kernel! {
     /// Fills a layer's dropout multipliers.
     pub Dropout "dropout" [Part::Words(&clock::WORDS), Part::Words(&STREAMS), RANDOM]
     { rows, steps, pitch, first, threshold, stream }
@@ -144,6 +157,64 @@ fn wide_gumbel<T: Real, S: Simd>(simd: S, p: &Gumbel, source: Source, gumbel: &m
         gumbel[tape_row * pitch..][actions..pitch].fill(T::ZERO);
     }
 }
+
+#[inline(always)]
+fn normals<T: Real, S: Simd>(simd: S, p: &Normals, mut args: Args<T>) {
+    let (clock, noise) = (args.words(), args.reals_mut());
+    let source = source(clock, p.stream);
+    let pitch = p.pitch as usize;
+    let blocks = pitch / 4;
+    for (tape_row, noise) in noise.chunks_exact_mut(pitch).take((p.rows * p.samples) as usize).enumerate() {
+        let (sample, instance) = (tape_row as u32 / p.rows, p.first + tape_row as u32 % p.rows);
+        for start in (0..blocks).step_by(BLOCKS) {
+            let bits = bits_from(simd, source, [instance, sample, start as u32]);
+            for (word, bits) in bits.iter().enumerate() {
+                let mut values = [T::ZERO; BLOCKS];
+                for (value, &bits) in values.iter_mut().zip(bits) {
+                    *value = normal(unit_real::<T>(bits));
+                }
+                put(&mut noise[word * blocks..][start..blocks], values);
+            }
+        }
+    }
+}
+
+/// The number that a share u of a standard normal distribution lies below; see normals.wgsl.
+#[inline(always)]
+pub fn normal<T: Real>(u: T) -> T {
+    let w = -(T::of(4.0) * u * (T::ONE - u)).ln();
+    let (center, tail) = (w - T::of(2.5), w.larger(T::ZERO).sqrt() - T::of(3.0));
+    let polynomial = |at: T, coefficients: [f64; 9]| {
+        coefficients.iter().fold(T::ZERO, |sum, &coefficient| sum * at + T::of(coefficient))
+    };
+    let (center, tail) = (polynomial(center, CENTER), polynomial(tail, TAIL));
+    let factor = if w < T::of(5.0) { center } else { tail };
+    T::of(std::f64::consts::SQRT_2) * (T::of(2.0) * u - T::ONE) * factor
+}
+
+/// Giles's polynomials, from the highest power on.
+const CENTER: [f64; 9] = [
+    2.81022636e-8,
+    3.43273939e-7,
+    -3.5233877e-6,
+    -4.39150654e-6,
+    0.00021858087,
+    -0.00125372503,
+    -0.00417768164,
+    0.246640727,
+    1.50140941,
+];
+const TAIL: [f64; 9] = [
+    -0.000200214257,
+    0.000100950558,
+    0.00134934322,
+    -0.00367342844,
+    0.00573950773,
+    -0.0076224613,
+    0.00943887047,
+    1.00167406,
+    2.83297682,
+];
 
 /// Bits of an instance at a step, for sixteen blocks, from one on.
 #[inline(always)]

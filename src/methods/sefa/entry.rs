@@ -1,0 +1,29 @@
+//! SEFA in the list of methods.
+
+use super::{Config, Trainer, kernels};
+use crate::error::Result;
+use crate::methods::{Entry, Tradeoff, usual};
+use crate::train::Settings;
+use serde_json::Value;
+
+/// SEFA.
+pub static ENTRY: Entry = Entry {
+    name: super::NAME,
+    about: "asks what moves the belief most in samples of what is not known; one training for every threshold",
+    kernels: kernels::KERNELS,
+    tradeoff: Tradeoff::Threshold,
+    thresholds: usual::doubts,
+    defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),
+    settle: |_, chosen| Ok(chosen),
+    tried: &[],
+    try_blocking: |_, _, _, _| Ok(Vec::new()),
+    widen: |settings, width| settings["hidden"] = serde_json::json!([width, width]),
+    renamed: &[],
+    check: |data, settings| read(settings)?.check(data.problem()),
+    start: |engine, data, settings| Ok(Box::new(Trainer::new(engine, data, read(&settings)?)?)),
+    load: super::policy::load,
+};
+
+fn read(settings: &Value) -> Result<Config> {
+    usual::read(super::NAME, settings)
+}
