@@ -127,6 +127,28 @@ fn a_comparison_leaves_its_results() {
     assert!(more.out.contains(" ± "), "{}", more.out);
 }
 
+/// Beside one model for a range of α, a model for each: two curves, the second put together from a cell a point.
+#[test]
+fn each_alpha_alone_makes_a_curve_too() {
+    let dir = clinic("compare_alone");
+    let done = compare(
+        &dir.0,
+        &["problem.toml", "--methods", "nmppg", "--separate", "--alphas", "0.001,0.3", "--out", "out"],
+    );
+    assert_eq!(done.code, Some(0), "{}", done.err);
+    let results = lines(&read(dir.0.join("out/results.csv")));
+    let alone: Vec<&str> = results
+        .iter()
+        .filter(|row| row["method"] == "nmppg (each α alone)")
+        .map(|row| row["tradeoff"].as_str())
+        .collect();
+    assert_eq!(alone, ["0.001", "0.3"]);
+    let together = results.iter().filter(|row| row["method"] == "nmppg");
+    let alphas: Vec<f64> = together.map(|row| row["tradeoff"].parse().expect("a number")).collect();
+    assert!(!alphas.is_empty() && alphas.iter().all(|alpha| (0.001..=0.3).contains(alpha)), "{alphas:?}");
+    assert_eq!(read(dir.0.join("out/times.csv")).lines().count(), 4, "a line a cell, and the head");
+}
+
 /// A comparison that is killed when it is gone.
 struct Killed(Child);
 

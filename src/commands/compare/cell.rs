@@ -186,7 +186,8 @@ impl<'a> Work<'a> {
                 // Beside its curve, a method that learns many α at once is another one when it learns each alone.
                 let is_beside =
                     self.plan.cells.iter().any(|other| other.method == cell.method && other.alpha.is_none());
-                let name = if is_beside { format!("{}, one α each", entry.name) } else { entry.name.into() };
+                let name =
+                    if is_beside { format!("{} (each α alone)", entry.name) } else { entry.name.into() };
                 self.at_alphas(&[(alpha, trained.model)], &name)
             }
             Aim::Range(_) | Aim::Found | Aim::Usual => {

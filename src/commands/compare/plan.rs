@@ -175,7 +175,8 @@ impl Plan {
         let settings = |aim: &Aim| {
             let cell = self.train_args(method, &table.problem, 0);
             let settings = train::settings(&cell, entry, data, aim, 0)?;
-            (entry.check)(data, &settings)
+            (entry.check)(data, &settings)?;
+            Ok::<_, Error>(settings)
         };
         let one = Aim::One(1.0);
         let by_threshold = entry.tradeoff == Tradeoff::Threshold;
