@@ -50,8 +50,8 @@ fn places(stack: &NormedStack, NormedLayer { layer, norm }: &NormedLayer, part: 
 
 const PARTS: [&str; 6] = ["weight", "bias", "scale", "shift", "running_mean", "running_variance"];
 
-/// Evaluates the table and takes the step on an engine.
-fn run(golden: &Golden, engine: &Engine) -> Named {
+/// The table, and the settings of the step.
+fn setup(golden: &Golden) -> (Dataset, Config) {
     let costs = golden.get("cost");
     let widths = |net: &str| -> Vec<usize> {
         let bias = |i: usize| golden.file.tensors.get(&format!("{net}.{i}.bias"));
@@ -79,6 +79,12 @@ fn run(golden: &Golden, engine: &Engine) -> Named {
         seed: golden.number("seed"),
         ..Config::default()
     };
+    (data, config)
+}
+
+/// Evaluates the table and takes the step on an engine.
+fn run(golden: &Golden, engine: &Engine) -> Named {
+    let (data, config) = setup(golden);
     let mut stepper = Stepper::new(engine, &data, config.clone()).unwrap_or_else(|error| panic!("{error}"));
     stepper.set_stage(Stage { rate: 0.01 }).expect("valid");
     let id = |stepper: &Stepper, name: &str| stepper.program().plan().find(name).expect("declared");
@@ -101,7 +107,7 @@ fn run(golden: &Golden, engine: &Engine) -> Named {
         |stepper: &Stepper, name: &str| stepper.program().read_blocking(id(stepper, name)).expect("reads");
 
     let evaluation = stepper.evaluate_blocking(querent::data::Part::Validation).expect("evaluates");
-    let features = costs.len();
+    let features = data.problem().features().len();
     let path = stepper.program().read_words_blocking(id(&stepper, "evaluation.path")).expect("reads");
     let lost = reals(&stepper, "evaluation.losses");
     let mut got: Named = Named::from([

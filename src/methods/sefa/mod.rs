@@ -11,8 +11,8 @@
 //! - It makes a column normal by 200 bins and interpolates its distribution; here 64 knots, and the normal scores between
 //!   them are interpolated. Categories have embeddings instead of an encoder; here a feature's columns, one or several, go
 //!   through its encoder.
-//! - It takes 100 samples in training and 200 for everything else, and fresh ones each time. Here there are fewer in
-//!   training and validation (docs/methods.md has what that costs), and an evaluation or a session has the same noise for
+//! - It takes 100 samples in training and 200 for everything else, and fresh ones each time. Here there are fewer, fewest in
+//!   training and validation, and an evaluation or a session has the same noise for
 //!   every row and step: what is asked depends on what was answered alone, on both engines and in sessions.
 //! - It keeps the weights of the highest validation accuracy or AUROC in the mean over all acquisitions; here of the lowest
 //!   loss in that mean.
@@ -27,6 +27,7 @@
 mod config;
 mod entry;
 mod evaluate;
+mod instance;
 #[doc(hidden)]
 pub mod kernels;
 mod knots;
