@@ -3,7 +3,6 @@
 #![cfg(feature = "table")]
 
 #[path = "all/common/mod.rs"]
-#[allow(dead_code)] // what the other tests need
 mod common;
 mod counting;
 #[path = "../fuzz/readers.rs"]
