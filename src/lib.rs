@@ -3,8 +3,9 @@
 //! Features cost something: a lab test, a sensor, a question. From a fully observed table Querent
 //! trains a policy that acquires them one at a time and a predictor that answers from what was seen.
 //! The default method is [NM-PPG](methods::nmppg), others are [GDFS](methods::gdfs), [DiFA](methods::difa),
-//! [DIME](methods::dime), [OL](methods::ol) and [AACO](methods::aaco), and [a fixed list](methods::fixed) is what all have to beat; the compute is WGSL
-//! through wgpu, with a native engine where there is no adapter.
+//! [DIME](methods::dime), [SEFA](methods::sefa), [OL](methods::ol), [GSMRL](methods::gsmrl) and
+//! [AACO](methods::aaco), and [a fixed list](methods::fixed) is what all have to beat; the compute is WGSL through wgpu,
+//! with a native engine where there is no adapter.
 //!
 //! ```
 //! use querent::{Engine, Step, data::synthetic, methods::nmppg::{Config, Trainer}};

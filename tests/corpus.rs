@@ -89,9 +89,18 @@ fn everything_kept_is_read_or_refused_within_its_memory() {
         let deep = String::from_utf8(json(depth)).expect("text");
         let nested = format!("a = {deep}");
         assert!(!read(reader("problems"), "deep TOML", nested.as_bytes()));
-        let metadata = format!(r#"{{"format":"querent model 1","method":"nmppg","settings":{deep:?}}}"#);
-        for name in ["models", "checkpoints"] {
-            assert!(!read(reader(name), "deep metadata", &promises(&metadata, 16)), "{name}");
+        // As far as it is looked into: a model's description, and each part of a checkpoint.
+        let model = format!(r#"{{"format":"querent model 2","querent":"0","model":{deep:?}}}"#);
+        assert!(!read(reader("models"), "deep metadata", &promises(&model, 16)));
+        for part in ["config", "progress", "stage"] {
+            let said = |key: &str| if key == part { deep.as_str() } else { "null" };
+            let metadata = format!(
+                r#"{{"format":"querent checkpoint 4","method":"nmppg","config":{:?},"progress":{:?},"stage":{:?}}}"#,
+                said("config"),
+                said("progress"),
+                said("stage")
+            );
+            assert!(!read(reader("checkpoints"), "deep metadata", &promises(&metadata, 16)), "{part}");
         }
     }
     for numbers in [1 << 40, u64::MAX / 4, u64::MAX] {

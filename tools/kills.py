@@ -9,7 +9,7 @@ random part of the time that took, gone on with by `--resume` and killed again, 
 that of the undisturbed run, to the byte, but for the seconds that it took. A kill that leaves something that cannot be gone
 on with, or another result, ends the tool with the folder's name.
 
-With --fail the n-th call of a kind is made to fail by strace, for every n: with "no space left" or, for opening, "too many
+With --fail the n-th call of a kind of each thread is made to fail by strace, for every n: with "no space left" or, for opening, "too many
 open files". The run must end by itself, well or with an error (exit code 0, 1 or 2, no panic); going on afterwards must end in
 the bytes of the undisturbed run.
 """
@@ -141,16 +141,20 @@ def failures(bench, kind, calls, every):
         run = bench.start(folder, words, ["strace", "-f", "-qq", "-o", str(counted), "-e", f"trace={call}"])
         if run.wait():
             sys.exit(f"strace: {(folder / 'stderr').read_text()}")
-        count = sum(f" {call}(" in line for line in counted.read_text().splitlines())
+        # strace counts for each thread by itself, and with -o and -f every line begins with the thread's number.
+        threads = collections.Counter(line.split()[0] for line in counted.read_text().splitlines() if f" {call}(" in line)
+        count = max(threads.values())
         expected = result(folder, names)
         codes = collections.Counter()
         for n in range(1, count + 1, every):
             folder = bench.fresh("failed")
-            run = bench.start(folder, words, ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
+            run = bench.start(folder, words, ["strace", "-f", "-qq", "-o", str(folder / "calls"), "-e", f"trace={call}",
                                               "-e", f"inject={call}:error={ERRORS[call]}:when={n}"])
             code = run.wait()
             said = (folder / "stderr").read_text(errors="replace")
             codes[code] += 1
+            if "(INJECTED)" not in (folder / "calls").read_text():
+                sys.exit(f"{kind}, {call} {n} of {count}: strace made nothing fail")
             if code not in (0, 1, 2) or "panicked" in said:
                 sys.exit(f"{kind}, {call} {n} of {count} failed: exit code {code}: {folder}: {said}")
             if code:

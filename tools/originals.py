@@ -164,7 +164,7 @@ def ours(args, task, method, seed, rows):
     folder = args.out / task
     if not (folder / "problem.toml").exists():
         command(args, folder, "init", "table.csv", "--target", "y")
-    run = f"{method}-{seed}"
+    run = "-".join([method, str(seed), *args.set])
     settings = [word for given in args.set for word in ("--set", given)]
     training = command(args, folder, "--quiet", "train", "problem.toml", "--method", method, "--seeds", str(seed),
                        "--engine", "cpu", "--out", run, "--force", *settings)
@@ -238,7 +238,9 @@ def main():
                 parser.error(f"there is no method {method}; there are {', '.join(METHODS)}")
             for seed in args.seeds.split(","):
                 for side in ("ours", "theirs"):
-                    file = args.out / task / f"{side}-{method}-{seed}.json"
+                    # Other settings are other results.
+                    how = "".join(f"-{given}" for given in args.set) if side == "ours" else f"-config{args.configs[method]}"
+                    file = args.out / task / f"{side}-{method}-{seed}{how}.json"
                     if not file.exists() and not {"ours": args.theirs_only, "theirs": args.ours_only}[side]:
                         print(f"{task}, {method}, seed {seed}: {side}", file=sys.stderr, flush=True)
                         part = file.with_suffix(".part")

@@ -17,8 +17,11 @@ if [ "${1:-}" = --check ] && [ "$rustc" != "$made_with" ]; then
 fi
 
 # No folder of this machine gets into the file, and another machine gives the same bytes.
-registry=${CARGO_HOME:-$HOME/.cargo}/registry/src
-RUSTFLAGS="--remap-path-prefix=$PWD=. --remap-path-prefix=$registry=crates" \
+remapped="--remap-path-prefix=$PWD=."
+for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
+    remapped="$remapped --remap-path-prefix=$registry=crates"
+done
+RUSTFLAGS="$remapped" \
     CARGO_TARGET_DIR="${QUERENT_WEB_TARGET:-$PWD/target/web}" \
     cargo build --quiet --locked --profile page --package querent-ask --target wasm32-unknown-unknown
 

@@ -14,7 +14,10 @@ const GAINED: f64 = 0.99;
 /// Costs at which curves of several seeds are averaged.
 const GRID: usize = 48;
 /// Standard errors that make a difference at 95%, for 2, 3, … seeds (Student's t); for more, and for rows, two.
-const CLEAR: [f64; 8] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31];
+const CLEAR: [f64; 29] = [
+    12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11,
+    2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05,
+];
 
 /// A method on a table: a curve for each seed.
 #[derive(Clone, Debug, PartialEq)]

@@ -68,6 +68,7 @@ fn mutate(random: &mut Random, seeds: &[Vec<u8>], words: &[&[u8]]) -> Vec<u8> {
 /// Tries mutations until the time is over; what panics is shown. Says how many were tried and how many were
 /// accepted.
 fn fuzz(name: &str, words: &[&[u8]]) {
+    assert!(!words.is_empty(), "{name}: there is nothing to put in");
     let reader = readers::READERS.iter().find(|reader| reader.name == name).expect("a reader");
     let (accepts, seeds) = (reader.read, &*seeds::of(name));
     let seconds = std::env::var("QUERENT_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2);
@@ -93,19 +94,83 @@ fn fuzz(name: &str, words: &[&[u8]]) {
 
 #[test]
 fn tables() {
-    let words: [&[u8]; 0] = [];
+    let words: [&[u8]; 21] = [
+        b"1.234,5",
+        b"$-",
+        b"30.02.2024",
+        b",",
+        b"\"",
+        b"\n",
+        b"\r\n",
+        b"\"\"",
+        b"\xef\xbb\xbf",
+        b"\xff",
+        b"\0",
+        b"NA",
+        b"nan",
+        b"inf",
+        b"-1e400",
+        b"1e38",
+        b"99999999999999999999",
+        b";",
+        b"\t",
+        b"diagnosis",
+        b"0.0",
+    ];
     fuzz("tables", &words);
 }
 
 #[test]
 fn problems() {
-    let words: [&[u8]; 0] = [];
+    let words: [&[u8]; 24] = [
+        b"bins = 3\n",
+        b"edges = [1, 2]\n",
+        b"decimal = \",\"\n",
+        b"kind = \"date\"\n",
+        b"=",
+        b"[",
+        b"]",
+        b"\"",
+        b"\n",
+        b"nan",
+        b"-inf",
+        b"1e999",
+        b"-1",
+        b"true",
+        b"ignore = true\n",
+        b"known = true\n",
+        b"kind = \"ordinal\"\n",
+        b"values = [\"a\"]\n",
+        b"[[feature]]\n",
+        b"[split]\n",
+        b"cost = 0\n",
+        b"group = \"g\"\n",
+        b"'''",
+        b"18446744073709551616",
+    ];
     fuzz("problems", &words);
 }
 
 #[test]
 fn models() {
-    let words: [&[u8]; 0] = [];
+    let words: [&[u8]; 16] = [
+        b"0",
+        b"9",
+        b"-",
+        b"null",
+        b"1e999",
+        b"4294967296",
+        b"[]",
+        b"{}",
+        b"\\\"",
+        b",",
+        b"\xff\xff\xff\x7f",
+        b"\0\0\0\0",
+        b"F32",
+        b"known_columns\\\":9",
+        b"\\\"flag\\\":true",
+        b"\\\"columns\\\":[0,0]",
+    ];
     fuzz("models", &words);
 }
 
@@ -118,7 +183,26 @@ fn prices() {
 
 #[test]
 fn checkpoints() {
-    let words: [&[u8]; 2] = [b"\\\"epoch\\\":9", b"\\\"stage\\\":7"];
+    let words: [&[u8]; 18] = [
+        b"0",
+        b"9",
+        b"-",
+        b"null",
+        b"1e999",
+        b"4294967296",
+        b"[]",
+        b"{}",
+        b"\\\"",
+        b",",
+        b"\xff\xff\xff\x7f",
+        b"\0\0\0\0",
+        b"F32",
+        b"known_columns\\\":9",
+        b"\\\"flag\\\":true",
+        b"\\\"columns\\\":[0,0]",
+        b"\\\"epoch\\\":9",
+        b"\\\"stage\\\":7",
+    ];
     fuzz("checkpoints", &words);
 }
 

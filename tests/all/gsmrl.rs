@@ -74,6 +74,7 @@ fn settings_out_of_range_are_refused() {
         ("alpha", json!("auto")),
         ("alpha", json!([0.01, 0.1])),
         ("couplings", json!(0)),
+        ("couplings", json!(1_000_000_000u64)),
         ("surrogate_hidden", json!([])),
         ("hidden", json!([8, 0])),
         ("passes", json!(0)),

@@ -57,7 +57,12 @@ pub fn run(plan: &Plan, cell: &Cell, out: &Path, talk: Talk) -> Result<(), Failu
     match &done {
         // It is in nobody's way if it stays.
         Ok(()) => drop(std::fs::remove_file(folder.join(CHECKPOINT))),
-        Err(error) => write_atomically(&failure, error.to_string().as_bytes())?,
+        // That it cannot be written down is not why it failed.
+        Err(error) => {
+            if let Err(error) = write_atomically(&failure, error.to_string().as_bytes()) {
+                log::warn!("{error}");
+            }
+        }
     }
     done
 }

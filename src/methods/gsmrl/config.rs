@@ -136,11 +136,20 @@ impl Config {
     }
 }
 
+/// More of them are a mistake, or a damaged file that must not ask for all memory.
+const MOST_COUPLINGS: usize = 1_000;
+
 impl Settings for Config {
     fn check(&self, problem: &Problem) -> Result<()> {
         usual::check_steps(self.steps(problem), problem)?;
         usual::check_hidden(&self.hidden)?;
         usual::check_widths("surrogate_hidden", &self.surrogate_hidden)?;
+        if self.couplings > MOST_COUPLINGS {
+            return Err(Error::Config(format!(
+                "couplings is {}, but it must be 1 to {MOST_COUPLINGS}",
+                self.couplings
+            )));
+        }
         self.alpha.check()?;
         if self.alpha.one().is_none() {
             return Err(Error::Config(format!(

@@ -251,7 +251,12 @@ impl<'p> Case for Instance<'p> {
     }
 
     fn logits(&self) -> Option<&[f32]> {
-        Some(&self.wanted)
+        // Nats are no logits.
+        self.of.prices.is_none().then_some(&self.wanted[..])
+    }
+
+    fn gain(&self, best: usize) -> Option<f32> {
+        self.of.prices.is_some().then(|| self.wanted[best])
     }
 
     fn belief(&self) -> &[f32] {

@@ -102,7 +102,7 @@ impl Config {
 }
 
 /// More of these are a mistake, or a damaged file that must not ask for all memory.
-const MOST_SAMPLES: usize = 10_000;
+const MOST_SAMPLES: usize = 1_000;
 const MOST_LATENT: usize = 1_000;
 
 impl Settings for Config {
