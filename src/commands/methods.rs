@@ -38,7 +38,13 @@ pub fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     let data = synthetic::syn1(0, [20_000, 10, 10])?;
     let mut rows = Vec::new();
     fields(&mut rows, "", &(entry.defaults)(&data));
-    Ok(write_table(out, 1, &rows)?)
+    write_table(out, 1, &rows)?;
+    writeln!(
+        out,
+        "These are for a large table whose features cost 1 each. What follows from a table (α, thresholds, dropout, steps) is \
+         noted in its run.\ndocs/methods.md says what they mean."
+    )?;
+    Ok(())
 }
 
 fn tradeoff(of: Tradeoff) -> &'static str {

@@ -41,6 +41,16 @@ numbers, but no row of it, unless the method keeps rows to compare with (AACO). 
 /// # Errors
 /// The model cannot be read, the budget makes no sense, or the page cannot be written.
 pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
+    let to = args.out.clone().unwrap_or_else(|| args.model.with_file_name("ask.html"));
+    let is_page = to
+        .extension()
+        .is_some_and(|ending| ["html", "htm"].iter().any(|html| ending.eq_ignore_ascii_case(html)));
+    if !is_page {
+        return Err(Failure::Refused(format!(
+            "--out is {}, but a page's name ends in .html: nothing else is written over",
+            to.display()
+        )));
+    }
     let model = args.choice.apply(Model::load(&args.model)?)?.without_history();
     // Whatever is wrong with the budget, the session says.
     let budget = model.session().with_budget(args.budget)?.budget();
@@ -48,7 +58,6 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
         say(talk, expected);
     }
     let page = html::page(&model.to_bytes()?, budget)?;
-    let to = args.out.clone().unwrap_or_else(|| args.model.with_file_name("ask.html"));
     write_atomically(&to, page.as_bytes())?;
     match model.policy().rows() {
         0 => {}

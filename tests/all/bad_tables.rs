@@ -399,3 +399,36 @@ fn ctrl_c_ends_with_2() {
     assert!(err.contains("interrupted: this case has no answer"), "{err}");
     assert_eq!(bench.0.files(), before);
 }
+
+/// A quote that is never closed makes one cell of the rest of the file. What is lost with it is no bad row that could be left
+/// out, wherever the quote stands; nor is a quote inside of a cell one.
+#[test]
+fn a_quote_that_is_never_closed() {
+    let bench = Bench::new("quote");
+    let says = ["the quote that is opened in line 4 is never closed"];
+    let good = good();
+    let spoilt = |change: fn(&str) -> String| {
+        let line = |(i, line): (usize, &str)| if i == 3 { change(line) } else { line.to_string() };
+        good.lines().enumerate().map(line).map(|line| line + "\n").collect::<String>()
+    };
+    let last = |line: &str| {
+        let (before, cell) = line.rsplit_once(',').expect("cells");
+        format!("{before},\"{cell}")
+    };
+    bench.refuse_init("in a first cell", spoilt(|line| format!("\"{line}")), &says);
+    bench.refuse_init("in a last cell", spoilt(last), &says);
+    bench.refuse_init(
+        "after a closed one",
+        spoilt(|line| format!("\"a\"\"\n b\",\"{line}")),
+        &["opened in line 5"],
+    );
+    bench.write("t.csv", spoilt(|line| line.replacen(',', "\" long,", 1)));
+    let done = querent(&bench.0.0, &["init", "t.csv", "--target", "y"], "");
+    assert_eq!(done.code, Some(0), "a quote inside of a cell: {}", done.err);
+    bench.write("t.csv", &good);
+    bench.write("rows.csv", spoilt(last));
+    crate::command::train_quickly(&bench.0.0, &["problem.toml", "--out", "run"]);
+    for command in ["predict", "eval"] {
+        bench.refuse(command, &[command, "run/model.safetensors", "rows.csv"], &says);
+    }
+}

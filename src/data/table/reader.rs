@@ -139,7 +139,7 @@ impl TableReader {
         let bom = if beginning.starts_with(&[0xef, 0xbb, 0xbf]) { 3 } else { 0 };
         beginning.drain(..bom);
         let delimiter = delimiter(path, &beginning);
-        let (bounded, row_begins) = Bounded::new(std::io::Cursor::new(beginning).chain(bytes));
+        let (bounded, row_begins) = Bounded::new(std::io::Cursor::new(beginning).chain(bytes), delimiter);
         let mut csv = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
@@ -290,8 +290,9 @@ impl TableReader {
 fn bad(path: &Path, row: &str, error: csv::Error) -> Error {
     let what = error.to_string();
     match error.into_kind() {
-        csv::ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
-            Error::table(path, format!("{row}: {error}"))
+        // What comes after such a row is not known, so this is no complaint about a row that could be left out.
+        csv::ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Error::file(path, format!("{row}: {error}"))
         }
         csv::ErrorKind::Io(error) => Error::io(path, error),
         _ => Error::table(path, what),
