@@ -65,6 +65,8 @@
 #![deny(missing_docs)]
 // Each says why it is sound.
 #![deny(clippy::undocumented_unsafe_blocks)]
+// What goes wrong is an error; only tests may panic.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 
 #[doc(hidden)]
 pub mod asking;

@@ -1,6 +1,9 @@
 //! The `querent` command: parses the arguments, runs one of [`commands`], turns what went wrong into
 //! a message and an exit code.
 
+// What goes wrong is a message and an exit code; only tests may panic.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
+
 mod commands;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
