@@ -15,6 +15,17 @@ pub(crate) fn entropy(belief: &[f32]) -> f32 {
     belief.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
 }
 
+/// The highest of the values that are open, the lowest index where there are several.
+pub(crate) fn highest(values: &[f32], open: &dyn Fn(usize) -> bool) -> Option<usize> {
+    let mut best: Option<(usize, f32)> = None;
+    for (index, &value) in values.iter().enumerate() {
+        if best.is_none_or(|(_, top)| value > top) && open(index) {
+            best = Some((index, value));
+        }
+    }
+    best.map(|(index, _)| index)
+}
+
 /// A threshold of a stop rule, below which a case ends.
 ///
 /// # Errors

@@ -187,15 +187,8 @@ impl<'p> Case for Instance<'p> {
         self.tell(feature, !is);
     }
 
-    /// The highest logit, the lowest index where there are several.
     fn best(&self, open: &dyn Fn(usize) -> bool) -> Option<usize> {
-        let mut best: Option<(usize, f32)> = None;
-        for (index, &logit) in self.chooser.output()[..self.of.features].iter().enumerate() {
-            if best.is_none_or(|(_, top)| logit > top) && open(index) {
-                best = Some((index, logit));
-            }
-        }
-        best.map(|(index, _)| index)
+        belief::highest(&self.chooser.output()[..self.of.features], open)
     }
 
     fn stops(&self, best: usize) -> bool {

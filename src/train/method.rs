@@ -54,6 +54,23 @@ pub struct Demand {
     pub passes: usize,
 }
 
+impl Demand {
+    /// What most methods need: so many acquisitions and words, one optimiser group, one pass over the validation rows.
+    pub fn plain(horizon: usize, settings: usize) -> Self {
+        Self {
+            horizon,
+            settings,
+            groups: 1,
+            together: 1,
+            whole: false,
+            input_noise: false,
+            conditions: 0,
+            availability: false,
+            passes: 1,
+        }
+    }
+}
+
 /// The next epoch of a run.
 #[derive(Clone, Debug)]
 pub struct EpochPlan<S> {

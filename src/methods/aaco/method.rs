@@ -80,17 +80,7 @@ impl Method for Aaco {
     type State = State;
 
     fn demand(config: &Config, problem: &Problem, _: usize) -> Demand {
-        Demand {
-            horizon: config.steps(problem),
-            settings: hyper::LEN,
-            groups: 1,
-            together: 1,
-            whole: false,
-            input_noise: false,
-            conditions: 0,
-            availability: false,
-            passes: 1,
-        }
+        Demand::plain(config.steps(problem), hyper::LEN)
     }
 
     fn build(b: &mut PlanBuilder, batches: &Batches, config: &Config) -> Self {

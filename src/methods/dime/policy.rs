@@ -171,15 +171,8 @@ impl<'p> Case for Instance<'p> {
         fits
     }
 
-    /// The highest score, the lowest index where there are several.
     fn best(&self, open: &dyn Fn(usize) -> bool) -> Option<usize> {
-        let mut best: Option<(usize, f32)> = None;
-        for (index, &score) in self.scores.iter().enumerate() {
-            if best.is_none_or(|(_, most)| score > most) && open(index) {
-                best = Some((index, score));
-            }
-        }
-        best.map(|(index, _)| index)
+        belief::highest(&self.scores, open)
     }
 
     fn stops(&self, best: usize) -> bool {

@@ -60,17 +60,7 @@ impl Method for Fixed {
     type State = State;
 
     fn demand(config: &Config, problem: &Problem, _: usize) -> Demand {
-        Demand {
-            horizon: config.steps(problem),
-            settings: hyper::LEN,
-            groups: 2,
-            together: 1,
-            whole: false,
-            input_noise: false,
-            conditions: 0,
-            availability: false,
-            passes: 1,
-        }
+        Demand { groups: 2, ..Demand::plain(config.steps(problem), hyper::LEN) }
     }
 
     fn build(b: &mut PlanBuilder, batches: &Batches, config: &Config) -> Self {

@@ -229,15 +229,8 @@ impl<'p> Case for Instance<'p> {
         fits
     }
 
-    /// The one that is wanted most, the lowest index where there are several.
     fn best(&self, open: &dyn Fn(usize) -> bool) -> Option<usize> {
-        let mut best: Option<(usize, f32)> = None;
-        for (index, &wanted) in self.wanted[..self.of.features].iter().enumerate() {
-            if best.is_none_or(|(_, top)| wanted > top) && open(index) {
-                best = Some((index, wanted));
-            }
-        }
-        best.map(|(index, _)| index)
+        belief::highest(&self.wanted[..self.of.features], open)
     }
 
     fn stops(&self, best: usize) -> bool {

@@ -165,15 +165,8 @@ impl<'p> Case for Instance<'p> {
         fits
     }
 
-    /// The highest value, the lowest index where there are several.
     fn best(&self, open: &dyn Fn(usize) -> bool) -> Option<usize> {
-        let mut best: Option<(usize, f32)> = None;
-        for (index, &value) in self.values()[..self.of.features].iter().enumerate() {
-            if best.is_none_or(|(_, most)| value > most) && open(index) {
-                best = Some((index, value));
-            }
-        }
-        best.map(|(index, _)| index)
+        belief::highest(&self.values()[..self.of.features], open)
     }
 
     fn stops(&self, best: usize) -> bool {
