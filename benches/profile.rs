@@ -7,6 +7,7 @@ mod support;
 
 use clap::Parser;
 use querent::Engine;
+use querent::engine::kernels::Target;
 use querent::engine::plan::Call;
 use querent::nmppg::{Config, Stepper};
 use serde_json::{Value, json};
@@ -67,9 +68,11 @@ fn main() -> Outcome<()> {
         println!("{name}: {engine}");
         for &shape in &shapes {
             println!("\n{} on {name}, batch {}", shape.name, arguments.batch);
-            let parts = measure(&engine, shape, &arguments)?;
+            let (parts, dispatches) = measure(&engine, shape, &arguments)?;
+            let table = report(&parts, arguments.steps);
+            println!("{dispatches} dispatches on a GPU, where several calls are one");
             results.push(json!({ "shape": shape.to_json(), "engine": name, "batch": arguments.batch,
-                                 "parts": report(&parts, arguments.steps) }));
+                                 "dispatches": dispatches, "parts": table }));
         }
     }
     match &arguments.json {
@@ -81,13 +84,8 @@ fn main() -> Outcome<()> {
 /// By kernel, and by the size of its calls if those are told apart.
 type Parts = BTreeMap<(&'static str, Option<u64>), Part>;
 
-fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<Parts> {
-    let mut stepper = if arguments.default_settings {
-        let config = Config { batch: arguments.batch, ..Config::new(0.02) };
-        Stepper::new(engine, &shape.table(4096, 0)?, config)?
-    } else {
-        shape.stepper(engine, arguments.batch, 4096)?
-    };
+fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<(Parts, usize)> {
+    let mut stepper = stepper_of(engine, shape, arguments)?;
     let plan = stepper.program().plan();
     let Some(section) = plan.find_section(&arguments.section) else {
         let names: Vec<&str> = plan.sections().iter().map(|(name, _)| name.as_str()).collect();
@@ -96,6 +94,15 @@ fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<Part
     let range = section.calls();
     let key = |call: &Call| (call.kernel.name, arguments.sizes.then_some(call.flops));
     let steps = arguments.steps;
+    // As a GPU's plan is: one that is cut into lanes for cores has more.
+    let dispatches = match engine.device() {
+        Some((device, queue)) => {
+            let gpu = Engine::on_as(device.clone(), queue.clone(), Target::Gpu);
+            let stepper = stepper_of(&gpu, shape, arguments)?;
+            stepper.program().plan().dispatches(range.clone())
+        }
+        None => plan.dispatches(range.clone()),
+    };
     let mut parts = Parts::new();
     for call in &stepper.program().plan().calls()[range.clone()] {
         let part = parts.entry(key(call)).or_default();
@@ -104,7 +111,7 @@ fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<Part
         part.bytes += call.bytes as f64;
     }
     if steps == 0 {
-        return Ok(parts);
+        return Ok((parts, dispatches));
     }
     stepper.steps(1);
     stepper.metrics_blocking()?;
@@ -118,7 +125,15 @@ fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<Part
         }
     });
     stepper.metrics_blocking()?;
-    Ok(parts)
+    Ok((parts, dispatches))
+}
+
+fn stepper_of(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<Stepper> {
+    if !arguments.default_settings {
+        return shape.stepper(engine, arguments.batch, 4096);
+    }
+    let config = Config { batch: arguments.batch, ..Config::new(0.02) };
+    Ok(Stepper::new(engine, &shape.table(4096, 0)?, config)?)
 }
 
 /// Runs some calls until they are done.

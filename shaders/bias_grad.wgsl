@@ -2,17 +2,19 @@
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    let output = id.x;
-    if (output >= p.pitch) {
+    let output4 = id.x;
+    let pitch4 = p.pitch / 4u;
+    if (output4 >= pitch4) {
         return;
     }
-    var total = 0.0;
+    var total = vec4(0.0);
     for (var row = 0u; row < p.rows; row++) {
-        total += dy[row * p.pitch + output];
+        total += dy[row * pitch4 + output4];
     }
     total /= f32(p.divisor);
+    let at = p.bias / 4u + output4;
     if (p.accumulate != 0u) {
-        total += grad[p.bias + output];
+        total += grad[at];
     }
-    grad[p.bias + output] = total;
+    grad[at] = total;
 }

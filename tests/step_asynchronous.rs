@@ -71,7 +71,7 @@ fn steps_read_nothing_back(engine: &querent::Engine) {
     let program = stepper.program().gpu().expect("on the device");
     for buffer in program.plan().buffers() {
         let id = program.plan().find(&buffer.name).expect("declared");
-        let usage = program.buffer(id).usage();
+        let usage = program.buffer(id).buffer().usage();
         assert!(!usage.intersects(wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::MAP_WRITE), "{usage:?}");
     }
     let Some(before) = allocated(&device) else {

@@ -37,23 +37,37 @@ impl Allowance {
         Self { budget, left, taken: 0 }
     }
 
-    /// Takes calls from the front of a range as long as there is something left; says where it ended.
+    /// Takes calls from the front of a range as long as there is something left; says where it ended. Calls that can be one
+    /// dispatch are taken together where all of them fit, else one by one.
     pub fn take(&mut self, range: Range<usize>, plan: &Plan, pace: &Pace) -> usize {
-        for call in range.clone() {
-            let cost = match self.budget {
-                Budget::Dispatches(_) => 1.0,
-                Budget::Flops(_) => plan.calls()[call].flops as f64,
-                Budget::Millis(_) => pace.nanos(plan, call),
-            };
+        let mut call = range.start;
+        while call < range.end {
+            let fused = plan.fused().binary_search_by_key(&call, |fused| fused.calls.start).ok();
+            let whole = fused.map(|at| plan.fused()[at].calls.clone()).filter(|calls| calls.end <= range.end);
+            let parts = whole.into_iter().chain(std::iter::once(call..call + 1));
+            let mut costs = parts.map(|calls| (calls.end, self.cost(calls, plan, pace)));
             // The first one goes in whatever it costs: else a small budget would never get anywhere.
-            if self.left <= 0.0 || (self.taken > 0 && cost > self.left) {
+            let fits = |(end, cost): &(usize, f64)| {
+                self.left > 0.0 && (*cost <= self.left || (self.taken == 0 && *end == call + 1))
+            };
+            let Some((end, cost)) = costs.find(fits) else {
                 self.left = 0.0;
                 return call;
-            }
+            };
             self.left -= cost;
             self.taken += 1;
+            call = end;
         }
         range.end
+    }
+
+    /// What some calls that are one dispatch take of the budget.
+    fn cost(&self, calls: Range<usize>, plan: &Plan, pace: &Pace) -> f64 {
+        match self.budget {
+            Budget::Dispatches(_) => 1.0,
+            Budget::Flops(_) => plan.calls()[calls].iter().map(|call| call.flops as f64).sum(),
+            Budget::Millis(_) => calls.map(|call| pace.nanos(plan, call)).sum(),
+        }
     }
 
     /// Whether nothing more goes in.

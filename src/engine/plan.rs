@@ -8,7 +8,7 @@
 //! other. Which micro-batch goes to which lane depends on the shapes only, never on the number
 //! of threads, so the sums come out the same with any number of cores.
 
-use super::kernels::{Access, Kernel, Params, WORDS};
+use super::kernels::{Access, Grid, Kernel, Params, WORDS};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -54,8 +54,8 @@ pub struct Call {
     pub kernel: &'static Kernel,
     /// Its parameters, as the shader's uniform block.
     pub words: [u32; WORDS],
-    /// Workgroups to dispatch on the GPU.
-    pub grid: [u32; 3],
+    /// What its threads are over.
+    pub grid: Grid,
     /// The buffers, in the order of the kernel's bindings.
     pub buffers: Vec<BufferId>,
     /// The lane it belongs to, or `None` for work on what all lanes share.
@@ -66,6 +66,30 @@ pub struct Call {
     pub bytes: u64,
 }
 
+/// Why several calls one after the other may be one dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bond {
+    /// What a call does with an instance's rows needs no other instance's: a workgroup can take a few instances through
+    /// all of the calls.
+    Chain {
+        /// Instances. A tape has their rows one step after the other, so the rows of a call are a multiple of it.
+        rows: usize,
+        /// Instances, counted from the first, that do need one another's rows: a workgroup has all of them.
+        kin: usize,
+    },
+    /// No call needs what another does: they can be done side by side.
+    Together,
+}
+
+/// Some calls that are one dispatch on a device. The CPU engine runs them one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fused {
+    /// The calls.
+    pub calls: Range<usize>,
+    /// What makes them one.
+    pub bond: Bond,
+}
+
 /// A list of kernel calls over named buffers. See the module's text.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -73,6 +97,7 @@ pub struct Plan {
     buffers: Vec<BufferDecl>,
     calls: Vec<Call>,
     sections: Vec<(String, Section)>,
+    fused: Vec<Fused>,
 }
 
 /// A section of a plan: some of its calls, one after the other. Only the plan's builder makes them, so a section that
@@ -116,6 +141,23 @@ impl Plan {
         self.buffers.iter().position(|buffer| buffer.name == name).map(|index| BufferId(index as u32))
     }
 
+    /// The calls that are one dispatch on a device, in order.
+    pub fn fused(&self) -> &[Fused] {
+        &self.fused
+    }
+
+    /// The same plan for a device that gets one call at a time.
+    pub(crate) fn unfused(self) -> Self {
+        Self { fused: Vec::new(), ..self }
+    }
+
+    /// Dispatches of some calls on a GPU: what is fused and lies in the range as a whole is one.
+    pub fn dispatches(&self, range: Range<usize>) -> usize {
+        let inside = |fused: &&Fused| range.start <= fused.calls.start && fused.calls.end <= range.end;
+        let saved: usize = self.fused.iter().filter(inside).map(|fused| fused.calls.len() - 1).sum();
+        range.len() - saved
+    }
+
     /// The sections by name, for tools and tests: inner ones before those around them.
     pub fn sections(&self) -> &[(String, Section)] {
         &self.sections
@@ -151,7 +193,13 @@ pub struct PlanBuilder {
 impl PlanBuilder {
     /// An empty plan with so many lanes.
     pub fn new(lanes: usize) -> Self {
-        let plan = Plan { lanes: lanes.max(1), buffers: Vec::new(), calls: Vec::new(), sections: Vec::new() };
+        let plan = Plan {
+            lanes: lanes.max(1),
+            buffers: Vec::new(),
+            calls: Vec::new(),
+            sections: Vec::new(),
+            fused: Vec::new(),
+        };
         Self { plan, lane: None, error: None }
     }
 
@@ -192,6 +240,50 @@ impl PlanBuilder {
         }
         self.plan.sections.push((name, section));
         section
+    }
+
+    /// The calls that are appended meanwhile may be one dispatch, as each instance's rows need no other's but those of its
+    /// `kin`. Sections may be inside.
+    pub fn chain(&mut self, rows: usize, kin: usize, calls: impl FnOnce(&mut Self)) {
+        let start = self.plan.calls.len();
+        calls(self);
+        let strange = self.plan.calls[start..].iter().find(|call| {
+            call.grid.rows().is_none_or(|(all, _)| rows == 0 || !(all as usize).is_multiple_of(rows))
+        });
+        if let Some(call) = strange {
+            let (name, grid) = (call.kernel.name, call.grid);
+            self.fail(format!("{name}: a grid of {grid:?} in a chain of {rows} instances"));
+        }
+        self.fuse(start, Bond::Chain { rows, kin: kin.max(1) });
+    }
+
+    /// The calls that are appended meanwhile may be one dispatch, as none needs what another does.
+    pub fn together(&mut self, calls: impl FnOnce(&mut Self)) {
+        let start = self.plan.calls.len();
+        calls(self);
+        let made = &self.plan.calls[start..];
+        let uses = |call: &Call, wanted: Access| -> Vec<BufferId> {
+            let of_access = call.buffers.iter().zip(call.kernel.bindings);
+            of_access.filter(|(_, binding)| binding.access == wanted).map(|(&id, _)| id).collect()
+        };
+        let clash = made.iter().enumerate().find_map(|(index, call)| {
+            let read = uses(call, Access::Read);
+            let mut others = made.iter().enumerate().filter(|&(other, _)| other != index);
+            others.find_map(|(_, other)| uses(other, Access::Write).into_iter().find(|id| read.contains(id)))
+        });
+        if let Some(id) = clash {
+            self.fail(format!("`{}` is read and written side by side", self.plan.buffer(id).name));
+        }
+        self.fuse(start, Bond::Together);
+    }
+
+    fn fuse(&mut self, start: usize, bond: Bond) {
+        let calls = start..self.plan.calls.len();
+        if self.plan.fused.last().is_some_and(|last| last.calls.end > start) {
+            self.fail(format!("{bond:?}: something in it is fused already"));
+        } else if calls.len() > 1 {
+            self.plan.fused.push(Fused { calls, bond });
+        }
     }
 
     /// Appends a call.

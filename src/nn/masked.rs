@@ -132,9 +132,29 @@ impl Masked {
         network.forward(b, 1, rows, None, tape, dropout);
     }
 
-    /// The first layer's weight gradient over the first steps of the tape: a suffix sum. Destroys the gradient of its
-    /// output.
+    /// The first layer's weight gradient over the first steps of the tape. Destroys the gradient of its output.
     pub fn backward(
+        &self,
+        b: &mut PlanBuilder,
+        network: &Network,
+        tape: &Tape,
+        steps: usize,
+        divisor: usize,
+        accumulate: bool,
+    ) {
+        self.suffix(b, network, tape, steps);
+        self.gradient(b, network, tape, steps, divisor, accumulate);
+    }
+
+    /// The gradient of the first layer's output becomes its sums from each of the first steps of the tape on.
+    pub fn suffix(&self, b: &mut PlanBuilder, network: &Network, tape: &Tape, steps: usize) {
+        let width = word(pitch(network.stack.layers[0].outputs));
+        let grad = tape.grads[0];
+        b.call(EmbedSuffix { rows: word(self.rows), steps: word(steps), pitch: width }, &[grad]);
+    }
+
+    /// The first layer's weight gradient, from the suffix sums.
+    pub fn gradient(
         &self,
         b: &mut PlanBuilder,
         network: &Network,
@@ -146,7 +166,6 @@ impl Masked {
         let layer = network.stack.layers[0];
         let hidden_pitch = word(pitch(layer.outputs));
         let grad = tape.grads[0];
-        b.call(EmbedSuffix { rows: word(self.rows), steps: word(steps), pitch: hidden_pitch }, &[grad]);
         b.call(
             EmbedGrad {
                 rows: word(self.rows),

@@ -71,10 +71,20 @@ impl Weights {
 
     /// Adam with the gradients of all lanes, and the average of what comes out. `rate` is a word of the settings.
     pub fn adam(&self, b: &mut PlanBuilder, rate: usize, o: &Optimizer) {
+        self.step(b, rate, o);
+        self.follow(b, o);
+    }
+
+    /// Adam alone.
+    pub fn step(&self, b: &mut PlanBuilder, rate: usize, o: &Optimizer) {
         b.call(
             Adam { len: word(self.len), lanes: word(o.lanes), rate: word(rate), power: word(2 * self.slot) },
             &[self.values, self.mean, self.variance, self.grad, o.settings, o.powers, o.clock, o.status],
         );
+    }
+
+    /// The average follows the numbers.
+    pub fn follow(&self, b: &mut PlanBuilder, o: &Optimizer) {
         b.call(Average { len: word(self.len) }, &[self.values, self.average, o.settings]);
     }
 }

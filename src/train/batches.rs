@@ -6,7 +6,7 @@ use crate::engine::kernels as k;
 use crate::engine::kernels::words::{METRICS, clock, losses};
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
 use crate::engine::{Program, groups};
-use crate::nn::{Inputs, Masked, Optimizer, pitch, word};
+use crate::nn::{Inputs, Masked, Optimizer, Weights, pitch, word};
 use crate::problem::Problem;
 
 /// Where noise and dropout come from.
@@ -360,12 +360,23 @@ impl Batches {
         b.call(k::AdvancePowers { slots }, &[self.powers, self.settings]);
     }
 
+    /// Adam of some optimiser groups, each with the word of the settings that has its rate, then the averages; and the
+    /// clock moves on.
+    pub fn update(&self, b: &mut PlanBuilder, groups: &[(Weights, usize)]) {
+        let optimizer = self.optimizer();
+        b.together(|b| groups.iter().for_each(|(weights, rate)| weights.step(b, *rate, &optimizer)));
+        b.together(|b| {
+            groups.iter().for_each(|(weights, _)| weights.follow(b, &optimizer));
+            self.advance(b, groups.iter().map(|(weights, _)| 1 << weights.slot).sum());
+        });
+    }
+
     /// Moves the clock on after a training step of some optimiser groups, a bit for each.
     pub fn advance(&self, b: &mut PlanBuilder, slots: u32) {
         self.advance_clock(b, slots, 0);
     }
 
-    fn advance_clock(&self, b: &mut PlanBuilder, slots: u32, chunk: u32) {
+    pub(super) fn advance_clock(&self, b: &mut PlanBuilder, slots: u32, chunk: u32) {
         let batches = word(self.sizes.batches);
         b.call(k::Advance { slots, chunk, batches }, &[self.clock, self.powers, self.settings]);
     }
@@ -399,7 +410,7 @@ impl Batches {
     }
 
     /// Gathers rows out of the data, which are reals or bytes.
-    fn gather_rows(&self, b: &mut PlanBuilder, rows: k::Gather, [x, y]: [BufferId; 2]) {
+    pub(super) fn gather_rows(&self, b: &mut PlanBuilder, rows: k::Gather, [x, y]: [BufferId; 2]) {
         let buffers = [self.clock, self.data_x, self.data_y, x, y];
         match self.sizes.bytes {
             Some(divisor) => b.call(rows.of_bytes(divisor), &buffers),
@@ -501,60 +512,6 @@ impl Batches {
         );
     }
 
-    /// A section that evaluates a chunk of a split on all lanes and moves on to the next; `chunk` writes the calls of
-    /// a lane, whose first instance it is given.
-    pub fn evaluation(
-        &self,
-        b: &mut PlanBuilder,
-        split: usize,
-        name: &str,
-        chunk: impl Fn(&mut PlanBuilder, ChunkRows),
-    ) -> Section {
-        b.section(format!("{name}.{split}"), |b| {
-            for lane in 0..self.sizes.lanes {
-                b.lane(Some(lane));
-                let first = lane * self.sizes.evaluation_rows;
-                self.gather_chunk(b, split, first);
-                self.condition_chunk(b, split);
-                chunk(b, ChunkRows { split, first });
-            }
-            b.lane(None);
-            self.advance_clock(b, 0, 1);
-        })
-    }
-
-    /// One chunk of each split under a method's policy each time the sections are run; and for the validation rows
-    /// the same with a count of what was asked.
-    pub fn evaluations(
-        &self,
-        b: &mut PlanBuilder,
-        chunk: impl Fn(&mut PlanBuilder, ChunkRows),
-    ) -> ([Section; 3], Section) {
-        let mut validation = None;
-        let validate = b.section("validate", |b| {
-            validation = Some(self.evaluation(b, 1, "evaluate", &chunk));
-            self.count_asked(b);
-        });
-        let mut other = |split| self.evaluation(b, split, "evaluate", &chunk);
-        ([other(0), validation.unwrap_or(validate), other(2)], validate)
-    }
-
-    fn gather_chunk(&self, b: &mut PlanBuilder, split: usize, first: usize) {
-        let (s, range) = (&self.sizes, self.sizes.splits[split]);
-        let rows = k::Gather {
-            rows: word(s.evaluation_rows),
-            columns: word(s.columns),
-            pitch: word(pitch(s.row_columns())),
-            first: word(first),
-            batch: word(s.chunk_rows()),
-            split_start: word(range.start),
-            split_len: word(range.len),
-            shuffled: 0,
-            chunks: word(s.chunks(split)),
-        };
-        self.gather_rows(b, rows, [self.chunk.x, self.chunk.y]);
-    }
-
     /// Draws a condition for each instance of a micro-batch (where there are none, every factor is 1): into its row, and its factor into a word of a row of
     /// `factors` (buffer, stride, word).
     pub fn condition(
@@ -598,58 +555,5 @@ impl Batches {
             },
             &[self.clock, self.settings, acquired_at, self.x],
         );
-    }
-
-    /// The condition of a pass, into the rows of a chunk.
-    fn condition_chunk(&self, b: &mut PlanBuilder, split: usize) {
-        let s = &self.sizes;
-        if s.conditions == 0 {
-            return;
-        }
-        b.call(
-            k::Condition {
-                rows: word(s.evaluation_rows),
-                columns: word(s.columns),
-                extra: word(s.conditions),
-                pitch: word(pitch(s.row_columns())),
-                passes: word(s.passes),
-                chunks: word(s.chunks(split)),
-                ..Default::default()
-            },
-            // An evaluation needs no factors: nothing is written there.
-            &[self.clock, self.settings, self.chunk.x, self.chunk.losses],
-        );
-    }
-
-    /// Adds the chunk's losses, answers and costs to the metrics of its pass, from those of number `slot` on.
-    pub fn tally(&self, b: &mut PlanBuilder, at: ChunkRows, steps: usize, slot: usize) {
-        let (s, chunk) = (&self.sizes, &self.chunk);
-        b.call(
-            k::Tally {
-                rows: word(s.evaluation_rows),
-                steps: word(steps),
-                features: word(s.features),
-                chunks: word(s.chunks(at.split)),
-                slot: word(slot),
-            },
-            &[self.clock, chunk.losses, chunk.path, chunk.y, self.costs, chunk.metrics],
-        );
-    }
-
-    /// What was asked in the chunk evaluated last, added to the counts.
-    pub fn count_asked(&self, b: &mut PlanBuilder) {
-        let (s, chunk) = (&self.sizes, &self.chunk);
-        for lane in 0..s.lanes {
-            b.lane(Some(lane));
-            b.call(
-                k::Asked {
-                    rows: word(s.evaluation_rows),
-                    steps: word(s.horizon),
-                    features: word(s.features),
-                },
-                &[chunk.path, chunk.y, chunk.asked],
-            );
-        }
-        b.lane(None);
     }
 }

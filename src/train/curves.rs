@@ -15,21 +15,21 @@ const POINT: u64 = METRICS as u64 * 4;
 /// A network on a device.
 #[derive(Clone, Debug)]
 pub struct NetworkView<'a> {
-    weights: &'a wgpu::Buffer,
-    best: &'a wgpu::Buffer,
+    weights: wgpu::BufferSlice<'a>,
+    best: wgpu::BufferSlice<'a>,
     layers: Vec<Layer>,
 }
 
 impl<'a> NetworkView<'a> {
     /// The moving average of the weights, which evaluation uses: all layers one after the other, f32, each
     /// weight as `[input][output]` with rows padded to a multiple of four, then its bias
-    /// ([`NetworkView::layers`] has the offsets).
-    pub fn weights(&self) -> &'a wgpu::Buffer {
+    /// ([`NetworkView::layers`] has the offsets). It is a part of a larger buffer: `try_into()` makes it a binding.
+    pub fn weights(&self) -> wgpu::BufferSlice<'a> {
         self.weights
     }
 
     /// The same for the best epoch so far; zeros before there is one.
-    pub fn best(&self) -> &'a wgpu::Buffer {
+    pub fn best(&self) -> wgpu::BufferSlice<'a> {
         self.best
     }
 
@@ -130,9 +130,10 @@ impl Curves {
     }
 
     /// Records the next point of the training curve.
-    pub fn encode_point(&self, encoder: &mut wgpu::CommandEncoder, metrics: &wgpu::Buffer, point: usize) {
+    pub fn encode_point(&self, encoder: &mut wgpu::CommandEncoder, metrics: wgpu::BufferSlice, point: usize) {
         if point < self.points * self.epochs {
-            encoder.copy_buffer_to_buffer(metrics, 0, &self.training, point as u64 * POINT, POINT);
+            let to = point as u64 * POINT;
+            encoder.copy_buffer_to_buffer(metrics.buffer(), metrics.offset(), &self.training, to, POINT);
         }
     }
 
@@ -146,9 +147,10 @@ impl Curves {
     ) {
         let (metrics, asked) = (program.buffer(metrics), program.buffer(asked));
         if epoch < self.epochs {
-            encoder.copy_buffer_to_buffer(metrics, 0, &self.validation, epoch as u64 * POINT, POINT);
+            let to = epoch as u64 * POINT;
+            encoder.copy_buffer_to_buffer(metrics.buffer(), metrics.offset(), &self.validation, to, POINT);
         }
-        encoder.copy_buffer_to_buffer(asked, 0, &self.paths, 0, asked.size());
+        encoder.copy_buffer_to_buffer(asked.buffer(), asked.offset(), &self.paths, 0, asked.size());
     }
 
     /// Draws the curves anew from a history: of each epoch's training, what is known is its end.

@@ -4,6 +4,7 @@
 mod batches;
 mod carry_out;
 mod checkpoint;
+mod chunks;
 mod curves;
 mod differences;
 mod dropout;
@@ -22,6 +23,7 @@ mod training;
 
 pub use batches::{Batches, Chunk, ChunkRows, MOST_PASSES, Masks, Micro, Noise, Sizes, SplitRange};
 pub use checkpoint::Checkpoint;
+pub use chunks::ByRows;
 pub use curves::{Buffers, NetworkView};
 pub use differences::differences;
 pub use dropout::Dropout;

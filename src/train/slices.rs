@@ -277,7 +277,7 @@ impl SliceQueue {
         let slice = self.slices.end(recording, encoder);
         let plan = stepper.program().plan();
         let recorded = Recorded {
-            dispatches: calls.iter().map(Range::len).sum(),
+            dispatches: calls.iter().map(|range| plan.dispatches(range.clone())).sum(),
             flops: calls.iter().flat_map(|range| &plan.calls()[range.clone()]).map(|call| call.flops).sum(),
             readback: RETURN as usize,
         };
@@ -398,7 +398,7 @@ fn encode_fetch<M: Method>(
     let passes = 0..ReadBack::STATUS - ReadBack::VALIDATION;
     recording.bring(encoder, program.buffer(batches.chunk.metrics), passes, ReadBack::VALIDATION);
     recording.bring(encoder, program.buffer(batches.status), 0..ReadBack::STATUS_BYTES, ReadBack::STATUS);
-    encoder.clear_buffer(metrics, 0, None);
+    program.encode_clear(encoder, batches.metrics, None);
 }
 
 /// Records a piece of work that runs no calls.
@@ -419,8 +419,8 @@ fn encode_work<M: Method>(
         }),
         Work::Reset => {
             for w in &weights {
-                encoder.clear_buffer(program.buffer(w.mean), 0, None);
-                encoder.clear_buffer(program.buffer(w.variance), 0, None);
+                program.encode_clear(encoder, w.mean, None);
+                program.encode_clear(encoder, w.variance, None);
             }
             program.encode_write(encoder, batches.powers, 0, &vec![1.0f32.to_bits(); 2 * weights.len()])?;
         }
@@ -431,9 +431,9 @@ fn encode_work<M: Method>(
             program.encode_write(encoder, batches.clock, clock::COPIES, &[copies])?;
         }
         Work::Validate => {
-            encoder.clear_buffer(program.buffer(batches.chunk.metrics), 0, None);
-            encoder.clear_buffer(program.buffer(batches.chunk.asked), 0, None);
-            encoder.clear_buffer(program.buffer(batches.clock), clock::CHUNK as u64 * 4, Some(4));
+            program.encode_clear(encoder, batches.chunk.metrics, None);
+            program.encode_clear(encoder, batches.chunk.asked, None);
+            program.encode_clear(encoder, batches.clock, Some(clock::CHUNK..clock::CHUNK + 1));
         }
         _ => {}
     }

@@ -104,7 +104,7 @@ impl Snapshots {
     ) -> Result<()> {
         for part in &self.parts {
             let source = program.buffer(part.id);
-            encoder.copy_buffer_to_buffer(source, 0, &part.copy, 0, source.size());
+            encoder.copy_buffer_to_buffer(source.buffer(), source.offset(), &part.copy, 0, source.size());
         }
         let mut checkpoint = Checkpoint::new::<M>(stepper.config(), stepper.stage())?;
         checkpoint.set_place(place)?;
@@ -129,7 +129,7 @@ impl Snapshots {
             let (first, last) = (from.max(start), to.min(end));
             if first < last {
                 let at = room.start + first - from;
-                recording.bring(encoder, &part.copy, first - start..last - start, at);
+                recording.bring(encoder, part.copy.slice(..), first - start..last - start, at);
             }
             start = end;
         }

@@ -32,7 +32,11 @@ fn progress(trainer: &mut Trainer) -> Progress {
 }
 
 fn plain(host: &Host) -> (Trainer, Vec<f64>) {
-    let mut trainer = Trainer::new(&host.engine(), &data(), small()).expect("valid");
+    plain_on(&host.engine())
+}
+
+fn plain_on(engine: &Engine) -> (Trainer, Vec<f64>) {
+    let mut trainer = Trainer::new(engine, &data(), small()).expect("valid");
     while trainer.epoch_blocking().expect("trains").is_some() {}
     let model = trainer.finish_blocking().expect("reads");
     (trainer, weights(&model))
@@ -40,6 +44,31 @@ fn plain(host: &Host) -> (Trainer, Vec<f64>) {
 
 fn objectives(trainer: &Trainer) -> Vec<(f64, f64)> {
     trainer.history().iter().map(|epoch| (epoch.train["objective"], epoch.validation.objective)).collect()
+}
+
+/// Where several calls are one dispatch, a slice may still end after any of them: such a group is then done call by call,
+/// with the same bits.
+#[test]
+fn slices_that_end_inside_of_fused_dispatches_give_the_same_bits() {
+    let Some(host) = Host::open(wgpu::Features::empty()) else { return };
+    let (plain, expected) = plain_on(&host.fused());
+    let mut trainer = Trainer::new(&host.fused(), &data(), small()).expect("valid");
+    let plan = trainer.stepper().program().plan();
+    let step = crate::common::section(plan, "step");
+    let (whole, calls) = (plan.dispatches(step.clone()), step.len());
+    assert!(whole <= 16 && calls > 3 * whole, "{calls} calls, {whole} dispatches");
+    let work: u64 = plan.calls()[step].iter().map(|call| call.flops).sum();
+    // A third of a step, several steps, a few dispatches, one.
+    let frames = train(&host, &mut trainer, |frame| match frame % 4 {
+        0 => Budget::Flops(work / 3),
+        1 => Budget::Flops(5 * work),
+        2 => Budget::Dispatches(7),
+        _ => Budget::Dispatches(1),
+    });
+    assert!(frames > 20, "{frames} frames are not enough to show anything");
+    assert_eq!(objectives(&trainer), objectives(&plain));
+    assert_eq!(weights(&trainer.try_model().expect("no error").expect("over")), expected);
+    assert_eq!(host.errors(), 0, "uncaptured errors");
 }
 
 /// At least 300 frames of a host that draws in each of them, with slices that end inside steps.
@@ -293,7 +322,13 @@ fn curves_and_paths_are_on_the_device() {
     train(&host, &mut trainer, |_| Budget::Dispatches(300));
     let buffers = trainer.buffers().expect("on a device");
     assert!(
-        buffers.network("policy").expect("there").weights().usage().contains(wgpu::BufferUsages::STORAGE)
+        buffers
+            .network("policy")
+            .expect("there")
+            .weights()
+            .buffer()
+            .usage()
+            .contains(wgpu::BufferUsages::STORAGE)
     );
     let floats = |buffer: &wgpu::Buffer| -> Vec<f32> {
         host.read(buffer).chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
@@ -315,7 +350,8 @@ fn curves_and_paths_are_on_the_device() {
     let asked: u32 = (0..steps).map(|step| at(step)[..actions - 1].iter().sum::<u32>()).sum();
     let last = trainer.history().last().expect("epochs").validation;
     assert_eq!(f64::from(asked) / f64::from(rows), last.acquisitions);
-    let weights = floats(buffers.network("policy").expect("there").best());
+    let part = buffers.network("policy").expect("there").best();
+    let weights = &floats(part.buffer())[part.offset() as usize / 4..];
     let layer = buffers.network("policy").expect("there").layers()[0];
     let best = trainer.try_model().expect("no error").expect("over").network("policy");
     assert_eq!(f64::from(weights[layer.bias]), best[0].bias[0]);

@@ -173,6 +173,59 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// Runs the calls of a fused dispatch on both, and returns the written buffer that is furthest apart.
+    fn fused(&mut self, calls: std::ops::Range<usize>) -> (f64, String) {
+        let all = self.cpu.plan().calls()[calls.clone()].to_vec();
+        all.iter().flat_map(|call| &call.buffers).for_each(|&id| self.upload(id));
+        self.cpu.run(calls.clone(), 1);
+        self.gpu.program().run(calls, 1);
+        let bound = all.iter().flat_map(|call| call.buffers.iter().zip(call.kernel.bindings));
+        let written: BTreeSet<String> = bound
+            .filter(|(_, binding)| binding.access == Access::Write)
+            .map(|(&id, _)| self.cpu.plan().buffer(id).name.clone())
+            .collect();
+        let apart = written.into_iter().map(|name| {
+            let id = self.cpu.plan().find(&name).expect("it is one of the plan");
+            (self.apart(id), name)
+        });
+        apart.fold((0.0, String::new()), |most, next| if next.0 > most.0 { next } else { most })
+    }
+}
+
+/// Several calls as one dispatch, as a GPU gets them, give what the calls' twins give one after the other: with one
+/// workgroup and with several, and rollouts of an instance that read one another's values.
+#[test]
+fn every_fused_dispatch_agrees() {
+    let Some(engine) = common::gpu() else { return };
+    let (device, queue) = engine.device().expect("a GPU engine");
+    let engine = &Engine::on_as(device.clone(), queue.clone(), Target::Gpu);
+    let many = Shape { name: "131 instances, 30 steps", features: 33, rows: 131, steps: 30, ..PLAIN };
+    for shape in
+        [PLAIN, Shape { options: Some(1.0), ..PLAIN }, many.clone(), Shape { options: Some(1.0), ..many }]
+    {
+        let mut pair = Pair::new(engine, &shape);
+        let groups: Vec<_> = pair.cpu.plan().fused().to_vec();
+        assert!(groups.len() > 10, "{groups:?}");
+        let last = if shape.options == Some(1.0) { "step.reinforce" } else { "step" };
+        let sections =
+            ["step", "warm_up", last, "validate"].map(|name| common::section(pair.cpu.plan(), name));
+        for calls in sections.into_iter().flat_map(|section| {
+            let inside = groups.iter().map(|fused| fused.calls.clone());
+            inside.filter(move |calls| section.contains(&calls.start)).collect::<Vec<_>>()
+        }) {
+            let (error, buffer) = pair.fused(calls.clone());
+            let name = pair.cpu.plan().calls()[calls.start].kernel.name;
+            assert!(
+                error < 1e-3,
+                "{}: {} calls from {name} on: {buffer} {error:.1e}",
+                shape.name,
+                calls.len()
+            );
+        }
+    }
+}
+
 #[test]
 fn every_call_agrees_on_every_shape() {
     let Some(engine) = common::gpu() else { return };

@@ -2,6 +2,7 @@
 //! encoded over odd shapes at default limits; limits and budgets are kept or named.
 
 use querent::data::{Dataset, Split};
+use querent::engine::kernels::Target;
 use querent::engine::plan::Scope;
 use querent::nmppg::replay::Case;
 use querent::nmppg::{Config, Rollout, Stepper};
@@ -36,6 +37,12 @@ impl Host {
     /// The limits every WebGPU device has.
     fn default_limits() -> Self {
         Self::new(wgpu::Limits::default())
+    }
+
+    /// As if it were a GPU: several calls are one dispatch.
+    fn taken_for_gpu(self) -> Self {
+        let engine = Engine::on_as(self.device.clone(), self.queue.clone(), Target::Gpu);
+        Self { engine, ..self }
     }
 
     /// Small storage bindings, everything else as usual.
@@ -186,12 +193,51 @@ fn build(host: &Host, name: &str, data: &Dataset, config: &Config) -> Stepper {
     trainer
 }
 
+/// What a GPU waits for is dispatches: a training step is about a dozen, whatever its horizon is, at the limits that
+/// every device has.
+#[test]
+fn a_step_is_a_dozen_dispatches() {
+    let host = Host::default_limits().taken_for_gpu();
+    for (name, features, hidden, horizon) in
+        [("syn1", 11, 128, 11), ("diabetes", 33, 128, 30), ("cube", 55, 256, 30), ("mnist", 784, 256, 30)]
+    {
+        let data = table(plain(features, 3), [300, 40, 0]);
+        let sized = |config: Config| {
+            config.with(|c| {
+                c.horizon = Some(horizon);
+                (c.networks.policy, c.networks.predictor) = ([hidden; 2], [hidden; 2]);
+            })
+        };
+        let dispatches = |trainer: &Stepper, section: &str| {
+            let plan = trainer.program().plan();
+            plan.dispatches(plan.find_section(section).expect("it is there").calls())
+        };
+        let published = build(&host, name, &data, &sized(Config::paper(0.02)));
+        let step = dispatches(&published, "step");
+        let usual = build(&host, name, &data, &sized(Config::new(0.02)));
+        let [scored, warm_up, chunk] =
+            ["step.reinforce", "warm_up", "validate"].map(|section| dispatches(&usual, section));
+        println!(
+            "{name}: {step} published, {scored} with scored choices, {warm_up} warm-up, {chunk} a chunk"
+        );
+        assert!(step <= 16 && scored <= 14 && warm_up <= 14 && chunk <= 4, "{name}");
+    }
+}
+
 #[test]
 fn odd_shapes_are_valid_at_default_limits() {
-    let host = Host::default_limits();
+    odd_shapes_are_valid_on(&Host::default_limits());
+}
+
+#[test]
+fn odd_shapes_are_valid_where_calls_are_fused() {
+    odd_shapes_are_valid_on(&Host::default_limits().taken_for_gpu());
+}
+
+fn odd_shapes_are_valid_on(host: &Host) {
     for shape in odd_shapes() {
         for (name, config) in variants(&shape) {
-            let mut trainer = build(&host, &name, &shape.data, &config);
+            let mut trainer = build(host, &name, &shape.data, &config);
             // The trainer's own submissions as well.
             trainer.warm_up(2);
             trainer.steps(3);

@@ -22,7 +22,8 @@ pub struct Gpu {
     device: wgpu::Device,
     queue: wgpu::Queue,
     kind: Target,
-    pipelines: Mutex<HashMap<&'static str, Pipeline>>,
+    /// By a kernel's name, or by the whole text where it was made for a plan.
+    pipelines: Mutex<HashMap<String, Pipeline>>,
     cache: Option<PipelineCache>,
 }
 
@@ -160,29 +161,54 @@ impl Gpu {
 
     /// The pipeline of a kernel, made on first use.
     pub(super) fn pipeline(&self, kernel: &'static Kernel) -> Result<Pipeline> {
+        // Binding 0 is the parameter block, the storage buffers follow.
+        let read_only: Vec<bool> = kernel.bindings.iter().map(|b| b.access == Access::Read).collect();
+        let source = || kernel.source(self.kind);
+        self.kept(kernel.name, (kernel.name, source), (1, false), &read_only)
+    }
+
+    /// The pipeline of a text that was made for a plan, whose two uniform buffers have dynamic offsets.
+    pub(super) fn made_pipeline(&self, label: &str, text: &str, read_only: &[bool]) -> Result<Pipeline> {
+        self.kept(text, (label, || text.to_string()), (2, true), read_only)
+    }
+
+    /// A pipeline that is there already, or is made now: uniform buffers first, then storage buffers.
+    fn kept(
+        &self,
+        key: &str,
+        (label, source): (&str, impl Fn() -> String),
+        uniforms: (u32, bool),
+        read_only: &[bool],
+    ) -> Result<Pipeline> {
         let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pipeline) = pipelines.get(kernel.name) {
+        if let Some(pipeline) = pipelines.get(key) {
             return Ok(pipeline.clone());
         }
-        let pipeline = self.scoped(kernel.name, || self.build(kernel))?;
-        pipelines.insert(kernel.name, pipeline.clone());
+        let pipeline = self.scoped(label, || self.build(label, source(), uniforms, read_only))?;
+        pipelines.insert(key.to_string(), pipeline.clone());
         Ok(pipeline)
     }
 
-    fn build(&self, kernel: &Kernel) -> Pipeline {
-        let label = Some(kernel.name);
-        let entry = |binding: u32, ty: wgpu::BufferBindingType| wgpu::BindGroupLayoutEntry {
+    fn build(
+        &self,
+        label: &str,
+        source: String,
+        (uniforms, dynamic): (u32, bool),
+        read_only: &[bool],
+    ) -> Pipeline {
+        let label = Some(label);
+        let entry = |binding: u32, ty, has_dynamic_offset| wgpu::BindGroupLayoutEntry {
             binding,
             visibility: wgpu::ShaderStages::COMPUTE,
-            ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
+            ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset, min_binding_size: None },
             count: None,
         };
-        // Binding 0 is the parameter block, the storage buffers follow.
-        let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform)];
-        entries.extend(kernel.bindings.iter().zip(1..).map(|(binding, index)| {
-            let read_only = binding.access == Access::Read;
-            entry(index, wgpu::BufferBindingType::Storage { read_only })
-        }));
+        let uniform = (0..uniforms).map(|index| entry(index, wgpu::BufferBindingType::Uniform, dynamic));
+        let storage = read_only
+            .iter()
+            .zip(uniforms..)
+            .map(|(&read_only, index)| entry(index, wgpu::BufferBindingType::Storage { read_only }, false));
+        let entries: Vec<_> = uniform.chain(storage).collect();
         let layout = self
             .device
             .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
@@ -193,7 +219,7 @@ impl Gpu {
         });
         let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label,
-            source: wgpu::ShaderSource::Wgsl(kernel.source(self.kind).into()),
+            source: wgpu::ShaderSource::Wgsl(source.into()),
         });
         let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label,
@@ -219,10 +245,15 @@ impl Gpu {
 
     /// A buffer to copy from, with these words in it.
     pub(crate) fn filled(&self, label: &str, words: &[u32]) -> wgpu::Buffer {
+        self.filled_for(label, words, wgpu::BufferUsages::COPY_SRC)
+    }
+
+    /// A buffer for some use, with these words in it.
+    pub(super) fn filled_for(&self, label: &str, words: &[u32], usage: wgpu::BufferUsages) -> wgpu::Buffer {
         let buffer = self.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some(label),
             size: words.len() as u64 * 4,
-            usage: wgpu::BufferUsages::COPY_SRC,
+            usage,
             mapped_at_creation: true,
         });
         if let Ok(mut view) = buffer.get_mapped_range_mut(..) {

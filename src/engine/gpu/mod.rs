@@ -3,6 +3,7 @@
 
 mod cache;
 mod context;
+mod fuse;
 mod hardware;
 mod program;
 mod readback;

@@ -1,6 +1,7 @@
 //! A plan on a device.
 
 use super::context::{Gpu, Pipeline};
+use super::fuse::{Fusion, Made, Part, Whole};
 use super::readback::Readback;
 use crate::engine::kernels::{Target, WORDS};
 use crate::engine::plan::{BufferDecl, BufferId, Call, Plan};
@@ -36,7 +37,7 @@ pub(crate) fn check_limits(limits: &wgpu::Limits, decl: &BufferDecl) -> Result<(
 /// Whether a call's workgroups can be dispatched, whatever kind of device it is.
 pub(crate) fn check_grid(call: &Call) -> Result<()> {
     for device in [Target::Gpu, Target::Software] {
-        let grid = call.kernel.grid(device, call.grid);
+        let grid = call.kernel.groups(device, call.grid);
         if grid.iter().any(|&n| n > MAX_GRID) {
             return Err(Error::Internal(format!("{}: a grid of {grid:?} workgroups", call.kernel.name)));
         }
@@ -44,10 +45,13 @@ pub(crate) fn check_grid(call: &Call) -> Result<()> {
     Ok(())
 }
 
-struct Dispatch {
-    pipeline: Pipeline,
-    bindings: wgpu::BindGroup,
-    grid: [u32; 3],
+/// A dispatch, ready to be recorded.
+pub(super) struct Dispatch {
+    pub pipeline: Pipeline,
+    pub bindings: wgpu::BindGroup,
+    /// Dynamic offsets, where there are some.
+    pub offsets: Vec<u32>,
+    pub grid: [u32; 3],
 }
 
 /// A plan with its buffers, pipelines and bind groups on a device. Everything is made here, once;
@@ -55,8 +59,11 @@ struct Dispatch {
 pub struct GpuProgram {
     gpu: Arc<Gpu>,
     plan: Plan,
-    buffers: Vec<wgpu::Buffer>,
+    buffers: Vec<Part>,
+    /// One for each call.
     dispatches: Vec<Dispatch>,
+    /// Those of several calls at once, in order.
+    whole: Vec<Whole>,
 }
 
 impl GpuProgram {
@@ -78,49 +85,28 @@ impl GpuProgram {
         for call in plan.calls() {
             check_grid(call)?;
         }
-        let buffers = gpu.scoped("buffers", || {
-            plan.buffers()
-                .iter()
-                .map(|decl| {
-                    gpu.device().create_buffer(&wgpu::BufferDescriptor {
-                        label: Some(&format!("querent {}", decl.name)),
-                        size: buffer_bytes(decl),
-                        usage: wgpu::BufferUsages::STORAGE
-                            | wgpu::BufferUsages::COPY_SRC
-                            | wgpu::BufferUsages::COPY_DST,
-                        mapped_at_creation: false,
-                    })
-                })
-                .collect::<Vec<_>>()
-        })?;
+        let mut fusion = Fusion::new(&plan, &limits, gpu.kind())?;
+        let plan = if fusion.is_some() { plan } else { plan.unfused() };
+        let buffers = match &fusion {
+            Some(fusion) => fusion.buffers(&gpu, &plan)?,
+            None => {
+                gpu.scoped("buffers", || plan.buffers().iter().map(|decl| Part::alone(&gpu, decl)).collect())?
+            }
+        };
+        let mut made = match &mut fusion {
+            Some(fusion) => fusion.dispatches(&gpu, &plan, &buffers)?,
+            None => Made::default(),
+        };
         let blocks = gpu.scoped("parameter blocks", || parameter_blocks(gpu.device(), &plan))?;
         let mut dispatches = Vec::with_capacity(plan.calls().len());
         for (index, call) in plan.calls().iter().enumerate() {
-            let pipeline = gpu.pipeline(call.kernel)?;
-            let label = call.kernel.name;
-            let bindings = gpu.scoped(label, || {
-                let block = wgpu::BufferBinding {
-                    buffer: &blocks,
-                    offset: index as u64 * BLOCK,
-                    size: std::num::NonZeroU64::new(WORDS as u64 * 4),
-                };
-                let mut entries =
-                    vec![wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::Buffer(block) }];
-                entries.extend(call.buffers.iter().zip(1..).map(|(id, binding)| wgpu::BindGroupEntry {
-                    binding,
-                    resource: buffers[id.0 as usize].as_entire_binding(),
-                }));
-                gpu.device().create_bind_group(&wgpu::BindGroupDescriptor {
-                    label: Some(label),
-                    layout: &pipeline.layout,
-                    entries: &entries,
-                })
-            })?;
-            let grid = call.kernel.grid(gpu.kind(), call.grid);
-            dispatches.push(Dispatch { pipeline, bindings, grid });
+            dispatches.push(match made.single.remove(&index) {
+                Some(dispatch) => dispatch,
+                None => dispatch_of(&gpu, call, (&blocks, index as u64 * BLOCK), &buffers)?,
+            });
         }
         gpu.keep_pipelines();
-        Ok(Self { gpu, plan, buffers, dispatches })
+        Ok(Self { gpu, plan, buffers, dispatches, whole: made.whole })
     }
 
     /// The plan.
@@ -133,9 +119,32 @@ impl GpuProgram {
         &self.gpu
     }
 
-    /// A buffer of the plan, to bind or copy from.
-    pub fn buffer(&self, id: BufferId) -> &wgpu::Buffer {
-        &self.buffers[id.0 as usize]
+    /// A buffer of the plan, to bind or copy from: a part of a larger one, perhaps.
+    pub fn buffer(&self, id: BufferId) -> wgpu::BufferSlice<'_> {
+        self.buffers[id.0 as usize].slice()
+    }
+
+    /// The dispatches of a range of calls: those of several calls where all of them are in it.
+    fn dispatches(&self, range: Range<usize>) -> impl Iterator<Item = &Dispatch> {
+        let mut call = range.start;
+        std::iter::from_fn(move || {
+            if call >= range.end {
+                return None;
+            }
+            let at = self.whole.binary_search_by_key(&call, |whole| whole.calls.start);
+            let whole = at.ok().map(|at| &self.whole[at]).filter(|whole| whole.calls.end <= range.end);
+            let dispatch = match whole {
+                Some(whole) => {
+                    call = whole.calls.end;
+                    &whole.dispatch
+                }
+                None => {
+                    call += 1;
+                    &self.dispatches[call - 1]
+                }
+            };
+            Some(dispatch)
+        })
     }
 
     /// Records a range of the plan's calls, as one compute pass. Nothing runs until the encoder's
@@ -153,9 +162,9 @@ impl GpuProgram {
     ) {
         let mut pass = encoder
             .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("querent"), timestamp_writes });
-        for dispatch in ranges.iter().flat_map(|range| &self.dispatches[range.clone()]) {
+        for dispatch in ranges.iter().flat_map(|range| self.dispatches(range.clone())) {
             pass.set_pipeline(&dispatch.pipeline.pipeline);
-            pass.set_bind_group(0, &dispatch.bindings, &[]);
+            pass.set_bind_group(0, &dispatch.bindings, &dispatch.offsets);
             let [x, y, z] = dispatch.grid;
             pass.dispatch_workgroups(x, y, z);
         }
@@ -182,7 +191,7 @@ impl GpuProgram {
 
     /// Records the way of some buffers to the host.
     pub fn encode_readback(&self, encoder: &mut wgpu::CommandEncoder, ids: &[BufferId]) -> Readback {
-        let sources: Vec<&wgpu::Buffer> = ids.iter().map(|&id| self.buffer(id)).collect();
+        let sources: Vec<wgpu::BufferSlice> = ids.iter().map(|&id| self.buffer(id)).collect();
         Readback::encode(self.gpu.device(), encoder, &sources)
     }
 
@@ -198,19 +207,38 @@ impl GpuProgram {
         words: &[u32],
     ) -> Result<()> {
         let values = self.gpu.scoped("values", || self.gpu.filled("querent values", words))?;
-        encoder.copy_buffer_to_buffer(&values, 0, self.buffer(id), offset as u64 * 4, values.size());
+        let to = self.buffer(id);
+        let at = to.offset() + offset as u64 * 4;
+        encoder.copy_buffer_to_buffer(&values, 0, to.buffer(), at, values.size());
         Ok(())
     }
 
-    /// Records the copy of a buffer into another of the same size.
+    /// Records the copy of a buffer into another of the same size; one of them is such that no fused call touches it.
     pub(crate) fn encode_copy(&self, encoder: &mut wgpu::CommandEncoder, from: BufferId, to: BufferId) {
         let (from, to) = (self.buffer(from), self.buffer(to));
-        encoder.copy_buffer_to_buffer(from, 0, to, 0, from.size());
+        encoder.copy_buffer_to_buffer(from.buffer(), from.offset(), to.buffer(), to.offset(), from.size());
+    }
+
+    /// Records zeros into a buffer, from a word on, so many or all.
+    pub(crate) fn encode_clear(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+        id: BufferId,
+        words: Option<Range<usize>>,
+    ) {
+        let part = self.buffer(id);
+        let (from, size) = match words {
+            Some(words) => (words.start as u64 * 4, words.len() as u64 * 4),
+            None => (0, part.size()),
+        };
+        encoder.clear_buffer(part.buffer(), part.offset() + from, Some(size));
     }
 
     /// Writes into a buffer from `offset` (in elements); takes effect before what is submitted next.
     pub fn write<E: bytemuck::NoUninit>(&self, id: BufferId, offset: usize, values: &[E]) {
-        self.gpu.queue().write_buffer(self.buffer(id), offset as u64 * 4, bytemuck::cast_slice(values));
+        let to = self.buffer(id);
+        let at = to.offset() + offset as u64 * 4;
+        self.gpu.queue().write_buffer(to.buffer(), at, bytemuck::cast_slice(values));
     }
 
     /// A buffer's words, after everything submitted before is done.
@@ -228,6 +256,34 @@ impl GpuProgram {
         let words = self.plan.buffer(id).len;
         Ok(bytes.chunks_exact(4).take(words).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
     }
+}
+
+/// A call as its kernel alone, with its parameters in a block of a buffer.
+fn dispatch_of(
+    gpu: &Gpu,
+    call: &Call,
+    (blocks, offset): (&wgpu::Buffer, u64),
+    buffers: &[Part],
+) -> Result<Dispatch> {
+    let pipeline = gpu.pipeline(call.kernel)?;
+    let label = call.kernel.name;
+    let bindings = gpu.scoped(label, || {
+        let size = std::num::NonZeroU64::new(WORDS as u64 * 4);
+        let block = wgpu::BufferBinding { buffer: blocks, offset, size };
+        let mut entries =
+            vec![wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::Buffer(block) }];
+        entries.extend(call.buffers.iter().zip(1..).map(|(id, binding)| wgpu::BindGroupEntry {
+            binding,
+            resource: buffers[id.0 as usize].buffer.as_entire_binding(),
+        }));
+        gpu.device().create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some(label),
+            layout: &pipeline.layout,
+            entries: &entries,
+        })
+    })?;
+    let grid = call.kernel.groups(gpu.kind(), call.grid);
+    Ok(Dispatch { pipeline, bindings, offsets: Vec::new(), grid })
 }
 
 fn parameter_blocks(device: &wgpu::Device, plan: &Plan) -> wgpu::Buffer {

@@ -21,7 +21,7 @@ impl Readback {
     pub(super) fn encode(
         device: &wgpu::Device,
         encoder: &mut wgpu::CommandEncoder,
-        sources: &[&wgpu::Buffer],
+        sources: &[wgpu::BufferSlice],
     ) -> Self {
         let staging = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("querent readback"),
@@ -31,7 +31,7 @@ impl Readback {
         });
         let mut at = 0;
         for source in sources {
-            encoder.copy_buffer_to_buffer(source, 0, &staging, at, source.size());
+            encoder.copy_buffer_to_buffer(source.buffer(), source.offset(), &staging, at, source.size());
             at += source.size();
         }
         let state = Arc::new(AtomicU8::new(PENDING));

@@ -296,10 +296,11 @@ impl Recording {
     pub fn bring(
         &self,
         encoder: &mut wgpu::CommandEncoder,
-        source: &wgpu::Buffer,
+        source: wgpu::BufferSlice,
         part: Range<u64>,
         at: u64,
     ) {
-        encoder.copy_buffer_to_buffer(source, part.start, &self.staging, at, part.end - part.start);
+        let from = source.offset() + part.start;
+        encoder.copy_buffer_to_buffer(source.buffer(), from, &self.staging, at, part.end - part.start);
     }
 }

@@ -13,8 +13,8 @@ kernel! {
     [Part::Words(&clock::WORDS), Part::Words(&STREAMS), Part::Words(&settings::WORDS), Part::Words(&MARKS), RANDOM]
     { rows, features, first, told, column, pitch }
     (clock: U32 Read, settings: F32 Read, acquired_at: U32 Write, x: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, 1 + p.told, p.features]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, 1 + p.told, p.features]));
     twin available;
 }
 

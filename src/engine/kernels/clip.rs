@@ -1,6 +1,6 @@
 //! Gradients that are clipped by their norm.
 
-use super::{REDUCE, Work, kernel, line, product};
+use super::{REDUCE, Work, kernel, line, product, workgroups};
 use crate::engine::cpu::{Args, Real};
 
 kernel! {
@@ -8,8 +8,8 @@ kernel! {
     pub GradNorm "grad_norm" [REDUCE]
     { len, lanes, limit }
     (grad: F32 Read, settings: F32 Read, factor: F32 Write)
-    grid |_p| [1, 1, 1];
-    work |p| Work::of_numbers([1, 1, 1], product(&[p.len, p.lanes]));
+    grid |_p| workgroups(1);
+    work |p| Work::of_numbers(workgroups(1), product(&[p.len, p.lanes]));
     twin grad_norm;
 }
 
@@ -49,8 +49,8 @@ kernel! {
     pub GradScale "grad_scale" []
     { len }
     (factor: F32 Read, grad: F32 Write)
-    grid |p| line(p.len, 64);
-    work |p| Work::of_numbers(line(p.len, 64), 2 * product(&[p.len]));
+    grid |p| line(p.len);
+    work |p| Work::of_numbers(line(p.len), 2 * product(&[p.len]));
     twin grad_scale;
 }
 

@@ -13,8 +13,8 @@ kernel! {
     [Part::Words(&clock::WORDS), Part::Words(&STREAMS), Part::Words(&settings::WORDS), RANDOM]
     { rows, columns, extra, pitch, first, batch, passes, chunks, stride, word }
     (clock: U32 Read, settings: F32 Read, x: F32 Write, factors: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, p.extra + 1]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, p.extra + 1]));
     twin condition;
 }
 

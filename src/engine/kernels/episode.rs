@@ -32,8 +32,8 @@ kernel! {
     pub Advantage "advantage" [Part::Words(&kept::WORDS)]
     { rows, steps, pitch, discount, decay }
     (values: F32 Read, settings: F32 Read, kept: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, p.steps, 1 + kept::LEN as u32]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, p.steps, 1 + kept::LEN as u32]));
     twin advantage;
 }
 
@@ -63,8 +63,8 @@ kernel! {
     pub ClippedChoice "clipped_choice" [MATH, Part::Words(&kept::WORDS)]
     { rows, batch, features, pitch, clip, bonus }
     (logits: F32 Write, acquired_at: U32 Read, path: U32 Read, settings: F32 Read, kept: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows * p.features, 64), product(&[p.rows, 3 * p.features + kept::LEN as u32]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows * p.features), product(&[p.rows, 3 * p.features + kept::LEN as u32]));
     twin clipped_choice;
 }
 
@@ -122,8 +122,8 @@ kernel! {
     pub ValueError "value_error" [Part::Words(&kept::WORDS)]
     { rows, pitch }
     (values: F32 Write, kept: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, 2 + kept::LEN as u32]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, 2 + kept::LEN as u32]));
     twin value_error;
 }
 

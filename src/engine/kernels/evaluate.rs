@@ -1,7 +1,7 @@
 //! The greedy policy and what is counted of it.
 
 use super::words::{MARKS, METRICS, METRICS_LEN, NEVER, NO_LABEL, clock, losses};
-use super::{BEST, Part, REDUCE, Work, area, each, kernel, product};
+use super::{BEST, Part, REDUCE, Work, area, each, kernel, product, workgroups};
 use crate::engine::cpu::pack::{Pack, part_of, parts};
 use crate::engine::cpu::{Args, Real};
 
@@ -65,8 +65,8 @@ kernel! {
     [REDUCE, Part::Words(&losses::WORDS), Part::Words(&MARKS), Part::Words(&clock::WORDS), Part::Words(&METRICS_LEN)]
     { rows, steps, features, chunks, slot }
     (clock: U32 Read, losses: F32 Read, path: U32 Read, y: U32 Read, costs: F32 Read, metrics: F32 Write)
-    grid |_p| [1, 1, 1];
-    work |_p| Work::of_threads([1, 1, 1]);
+    grid |_p| workgroups(1);
+    work |_p| Work::of_threads(workgroups(1));
     twin tally;
 }
 

@@ -207,7 +207,7 @@ kernel! {
     pub Coupling "coupling" [GROUPS, FLOW, COUPLING]
     { rows, batch, classes, columns, features, mask_stride, step, kind, z_pitch, outputs_pitch, stride, offset }
     (groups: U32 Read, masks: F32 Read, from_z: F32 Read, outputs: F32 Read, to_z: F32 Write, logs: F32 Write)
-    grid |p| line(p.rows, 64);
+    grid |p| line(p.rows);
     work |p| Work::of_numbers(area(p.columns, p.rows), product(&[p.rows, 2 * p.z_pitch + p.outputs_pitch]));
     twin coupling;
 }
@@ -245,7 +245,7 @@ kernel! {
     pub CouplingGrad "coupling_grad" [GROUPS, FLOW, COUPLING]
     { rows, batch, classes, columns, features, mask_stride, step, kind, z_pitch, outputs_pitch, stride, offset }
     (groups: U32 Read, masks: F32 Read, from_z: F32 Read, grad_logs: F32 Read, outputs: F32 Write, grad_z: F32 Write)
-    grid |p| line(p.rows, 64);
+    grid |p| line(p.rows);
     work |p| Work::of_numbers(area(p.columns, p.rows), product(&[p.rows, 3 * p.z_pitch + 2 * p.outputs_pitch]));
     twin coupling_grad;
 }
@@ -288,7 +288,7 @@ kernel! {
     pub CouplingInverse "coupling_inverse" [GROUPS, FLOW, COUPLING]
     { rows, batch, classes, columns, features, mask_stride, step, kind, z_pitch, outputs_pitch, stride, offset }
     (groups: U32 Read, masks: F32 Read, outputs: F32 Read, z: F32 Write)
-    grid |p| line(p.rows, 64);
+    grid |p| line(p.rows);
     work |p| Work::of_numbers(area(p.columns, p.rows), product(&[p.rows, 2 * p.z_pitch + p.outputs_pitch]));
     twin coupling_inverse;
 }
@@ -316,7 +316,7 @@ kernel! {
     pub FlowDensity "flow_density" [GROUPS, FLOW]
     { rows, batch, classes, columns, features, mask_stride, step, kind, z_pitch }
     (groups: U32 Read, masks: F32 Read, z: F32 Read, logs: F32 Write)
-    grid |p| line(p.rows, 64);
+    grid |p| line(p.rows);
     work |p| Work::of_numbers(area(p.columns, p.rows), product(&[p.rows, p.z_pitch]));
     twin flow_density;
 }

@@ -21,8 +21,8 @@ kernel! {
     pub NormalScores "normal_scores" []
     { rows, columns, pitch, knots, at }
     (values: F32 Read, x: F32 Write)
-    grid |p| line(p.rows * p.columns, 64);
-    work |p| Work::of_numbers(line(p.rows * p.columns, 64), 2 * product(&[p.rows, p.columns]));
+    grid |p| line(p.rows * p.columns);
+    work |p| Work::of_numbers(line(p.rows * p.columns), 2 * product(&[p.rows, p.columns]));
     twin normal_scores;
 }
 

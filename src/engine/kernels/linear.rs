@@ -148,8 +148,8 @@ kernel! {
     /// Linear layer backward to its bias: the column sums of dy / divisor.
     pub BiasGrad "bias_grad" []
     { rows, pitch, bias, accumulate, divisor }
-    (dy: F32 Read, grad: F32 Write)
-    grid |p| line(p.pitch, 64);
+    (dy: Vec4 Read, grad: Vec4 Write)
+    grid |p| line(p.pitch / 4);
     work |p| Work { flops: product(&[p.rows, p.pitch]), numbers: product(&[p.rows + 1, p.pitch]) };
     twin bias_grad;
 }

@@ -1,7 +1,7 @@
 //! Cross-entropy and its gradient, and the means of it that are shown.
 
 use super::words::{MARKS, NO_LABEL, losses, metrics};
-use super::{MATH, Part, REDUCE, Work, kernel, line, product};
+use super::{MATH, Part, REDUCE, Work, kernel, line, product, workgroups};
 use crate::engine::cpu::{Args, Real};
 
 kernel! {
@@ -9,9 +9,9 @@ kernel! {
     pub Loss "loss" [MATH, Part::Words(&losses::WORDS), Part::Words(&MARKS)]
     { rows, batch, classes, pitch, weights, weight_stride, weight_word, from_row }
     (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write, row_weights: F32 Read)
-    grid |p| line(p.rows, 64);
+    grid |p| line(p.rows);
     work |p| Work::of_numbers(
-        line(p.rows, 64),
+        line(p.rows),
         product(&[p.rows, 2 * p.pitch + p.weight_stride + losses::LEN as u32]),
     );
     twin loss;
@@ -62,8 +62,8 @@ kernel! {
     pub MixtureLoss "mixture_loss" [MATH, Part::Words(&losses::WORDS)]
     { rows, samples, classes, pitch, weights, learn }
     (logits: F32 Write, y: U32 Read, costs: F32 Read, losses: F32 Write, belief: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), 3 * product(&[p.rows, p.samples, p.pitch]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), 3 * product(&[p.rows, p.samples, p.pitch]));
     twin mixture_loss;
 }
 
@@ -129,8 +129,8 @@ kernel! {
     pub MeanLoss "mean_loss" [REDUCE, Part::Words(&metrics::WORDS), Part::Words(&MARKS)]
     { rows, batch, divisor, stride, at, word, training }
     (losses: F32 Read, y: U32 Read, metrics: F32 Write)
-    grid |_p| [1, 1, 1];
-    work |p| Work::of_numbers([1, 1, 1], product(&[p.rows, p.stride]));
+    grid |_p| workgroups(1);
+    work |p| Work::of_numbers(workgroups(1), product(&[p.rows, p.stride]));
     twin mean_loss;
 }
 

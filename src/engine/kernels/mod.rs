@@ -10,6 +10,7 @@ mod episode;
 mod evaluate;
 mod flow;
 mod gather;
+mod grid;
 mod latent;
 mod linear;
 mod loss;
@@ -34,6 +35,8 @@ pub use flow::{
 pub(crate) use flow::{SCALE_BOUND, SLOPE_BOUND};
 pub(crate) use gather::places;
 pub use gather::{Gather, GatherBytes};
+pub(crate) use grid::folded;
+pub use grid::{Grid, area, each, line, tiles, workgroups};
 pub(crate) use latent::{DEVIATION, deviation, normal_score};
 pub use latent::{LatentGrad, Latents, NormalScores};
 pub use linear::{BiasGrad, CopyBlock, FillBlock, Linear, LinearGradInput, LinearGradWeight, Transpose};
@@ -54,9 +57,6 @@ use words::Words;
 
 /// Words of a call's parameter block.
 pub const WORDS: usize = 16;
-
-/// Threads of a workgroup that works on one row together. Same as `WIDTH` in lib/reduce.wgsl.
-const ROW_WIDTH: u32 = 64;
 
 /// Rows of a workgroup of the same kernels where a thread works alone. Same as `GROUP` in lib/alone.wgsl.
 const ALONE_GROUP: u32 = 16;
@@ -105,7 +105,7 @@ impl View {
         }
     }
 
-    fn wgsl(self) -> &'static str {
+    pub(crate) fn wgsl(self) -> &'static str {
         match self {
             View::F32 => "f32",
             View::Vec4 => "vec4<f32>",
@@ -158,13 +158,13 @@ const OF_A_THREAD: u64 = 16;
 
 impl Work {
     /// Of a kernel that is not worth counting: a little for each thread.
-    pub fn of_threads(grid: [u32; 3]) -> Self {
-        let threads = WORKGROUP * product(&grid);
+    pub fn of_threads(grid: Grid) -> Self {
+        let threads = WORKGROUP * product(&grid.groups());
         Self { flops: OF_A_THREAD * threads, numbers: threads }
     }
 
     /// A little for each thread, and so many numbers.
-    pub fn of_numbers(grid: [u32; 3], numbers: u64) -> Self {
+    pub fn of_numbers(grid: Grid, numbers: u64) -> Self {
         Self { numbers, ..Self::of_threads(grid) }
     }
 }
@@ -211,19 +211,24 @@ pub struct Kernel {
 impl Kernel {
     /// The complete WGSL source for a kind of device: the header (parameters and bindings), the library files, the body.
     pub fn source(&self, target: Target) -> String {
-        let mut parts = vec![self.header()];
-        parts.extend(self.parts.iter().map(|part| match (part, target) {
+        [vec![self.header()], self.pieces(target, false)].concat().join("\n")
+    }
+
+    /// The library files and the body, for a kind of device; `of_a_chain`: products of a few rows by one workgroup of
+    /// a GPU.
+    pub fn pieces(&self, target: Target, of_a_chain: bool) -> Vec<String> {
+        let piece = |part: &Part| match (part, target) {
             (Part::Text(text), _) => text.to_string(),
             (Part::Words(words), _) => words.wgsl(),
+            (Part::Product, Target::Gpu) if of_a_chain => PRODUCT_ROWS.into(),
             (Part::Product, Target::Gpu) => PRODUCT.into(),
             (Part::Product, Target::Software) => PRODUCT_SOFTWARE.into(),
             (Part::Outer, Target::Gpu) => OUTER.into(),
             (Part::Outer, Target::Software) => OUTER_SOFTWARE.into(),
             (Part::Team, Target::Gpu) => TEAM.into(),
             (Part::Team, Target::Software) => ALONE.into(),
-        }));
-        parts.push(self.body.into());
-        parts.join("\n")
+        };
+        self.parts.iter().map(piece).chain([self.body.into()]).collect()
     }
 
     fn header(&self) -> String {
@@ -241,18 +246,19 @@ impl Kernel {
         text
     }
 
-    /// Workgroups to dispatch on a kind of device, where it is `grid` on a GPU.
-    pub(crate) fn grid(&self, target: Target, grid: [u32; 3]) -> [u32; 3] {
-        let [x, y, _] = grid;
+    /// Workgroups to dispatch on a kind of device.
+    pub(crate) fn groups(&self, target: Target, grid: Grid) -> [u32; 3] {
+        let groups = grid.groups();
+        let [x, y, _] = groups;
         if target == Target::Gpu {
-            grid
+            groups
         } else if self.parts.contains(&Part::Team) {
-            line(x * y, ALONE_GROUP)
+            folded(x * y, ALONE_GROUP)
         } else if self.parts.contains(&Part::Product) || self.parts.contains(&Part::Outer) {
             // At most eight blocks of 8 × 16 instead of one of 32 × 32, one a thread.
-            line(x * y * 8, TILE_GROUP)
+            folded(x * y * 8, TILE_GROUP)
         } else {
-            grid
+            groups
         }
     }
 
@@ -270,8 +276,8 @@ pub trait Params: Copy {
     fn words(&self) -> [u32; WORDS];
     /// Back from the uniform block.
     fn from_words(words: &[u32; WORDS]) -> Self;
-    /// Workgroups to dispatch.
-    fn grid(&self) -> [u32; 3];
+    /// What its threads are over.
+    fn grid(&self) -> Grid;
     /// How much work it is.
     fn work(&self) -> Work;
 }
@@ -312,6 +318,7 @@ const OUTER_SOFTWARE: &str = concat!(
     include_str!("../../../shaders/lib/outer_software.wgsl")
 );
 const PRODUCT: &str = include_str!("../../../shaders/lib/product.wgsl");
+const PRODUCT_ROWS: &str = include_str!("../../../shaders/lib/product_rows.wgsl");
 const PRODUCT_SOFTWARE: &str = concat!(
     include_str!("../../../shaders/lib/tile_software.wgsl"),
     "\n",
@@ -322,29 +329,6 @@ const TEAM: &str = concat!(
     "\n",
     include_str!("../../../shaders/lib/team.wgsl")
 );
-
-/// Workgroups for `n` threads in a row of `width`, folded into two dimensions where one has not
-/// enough (65,535 is WebGPU's limit).
-pub fn line(n: u32, width: u32) -> [u32; 3] {
-    let groups = n.div_ceil(width).max(1);
-    let x = groups.min(65_535);
-    [x, groups.div_ceil(x), 1]
-}
-
-/// Workgroups of 8 × 8 threads over a `width` × `height` area.
-pub fn area(width: u32, height: u32) -> [u32; 3] {
-    [width.div_ceil(8).max(1), height.div_ceil(8).max(1), 1]
-}
-
-/// Workgroups of 32 × 32 numbers of a product.
-pub fn tiles(columns: u32, rows: u32) -> [u32; 3] {
-    [columns.div_ceil(32).max(1), rows.div_ceil(32).max(1), 1]
-}
-
-/// One workgroup a row.
-pub fn each(rows: u32) -> [u32; 3] {
-    line(rows * ROW_WIDTH, ROW_WIDTH)
-}
 
 /// Declares a kernel: its parameters as a struct of that name, its bindings in the order of the shader's, the grid,
 /// the work and the twin. The twin is a function of the parameters and the buffers; one that is `simd` also gets
@@ -393,7 +377,7 @@ macro_rules! kernel {
                     let mut words = words.iter().copied();
                     Self { $($field: words.next().unwrap_or_default()),* }
                 }
-                fn grid(&self) -> [u32; 3] { let $g = self; $grid }
+                fn grid(&self) -> $crate::engine::kernels::Grid { let $g = self; $grid }
                 fn work(&self) -> $crate::engine::kernels::Work { let $w = self; $work }
             }
 
@@ -531,15 +515,6 @@ mod tests {
         assert_eq!(Embed::from_words(&p.words()), p);
         assert_eq!(Embed::KERNEL.name, "embed");
         assert_eq!(GENERAL.iter().filter(|kernel| Embed::KERNEL.is(kernel)).count(), 1);
-    }
-
-    #[test]
-    fn grids_cover_their_work_within_the_limit() {
-        assert_eq!(line(1, 64), [1, 1, 1]);
-        assert_eq!(line(65, 64), [2, 1, 1]);
-        let [x, y, _] = line(64 * 70_000, 64);
-        assert!(x <= 65_535 && y <= 65_535 && x * y >= 70_000);
-        assert_eq!(area(9, 8), [2, 1, 1]);
     }
 
     #[test]

@@ -74,8 +74,8 @@ kernel! {
     pub UniformMask "uniform_mask" [Part::Words(&clock::WORDS), Part::Words(&STREAMS), RANDOM]
     { rows, features, mask_stride, first, most, stream }
     (clock: U32 Read, masks: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, p.features]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, p.features]));
     twin uniform_mask;
 }
 

@@ -17,7 +17,7 @@ kernel! {
     pub Moments "moments" [CONSTANTS]
     { rows, blocks, pitch, norm }
     (x: F32 Read, values: F32 Write, moments: F32 Write)
-    grid |p| line(p.blocks * p.pitch, 64);
+    grid |p| line(p.blocks * p.pitch);
     work |p| {
         let numbers = product(&[p.rows, p.blocks, p.pitch]);
         Work { flops: 4 * numbers, numbers: 2 * numbers }
@@ -63,7 +63,7 @@ kernel! {
     pub Normalize "normalize" []
     { rows, blocks, pitch, norm }
     (x: F32 Read, values: F32 Read, moments: F32 Read, y: F32 Write)
-    grid |p| line(p.blocks * p.pitch * p.rows, 64);
+    grid |p| line(p.blocks * p.pitch * p.rows);
     work |p| {
         let numbers = product(&[p.rows, p.blocks, p.pitch]);
         Work { flops: 4 * numbers, numbers: 2 * numbers }
@@ -94,7 +94,7 @@ kernel! {
     pub NormGrad "norm_grad" []
     { rows, blocks, pitch, norm, divisor }
     (dy: F32 Read, x: F32 Read, moments: F32 Read, grad: F32 Write, sums: F32 Write)
-    grid |p| line(p.blocks * p.pitch, 64);
+    grid |p| line(p.blocks * p.pitch);
     work |p| {
         let numbers = product(&[p.rows, p.blocks, p.pitch]);
         Work { flops: 5 * numbers, numbers: 2 * numbers }
@@ -134,7 +134,7 @@ kernel! {
     pub NormGradInput "norm_grad_input" []
     { rows, blocks, pitch, norm, gate }
     (dy: F32 Write, x: F32 Read, values: F32 Read, moments: F32 Read, sums: F32 Read)
-    grid |p| line(p.blocks * p.pitch * p.rows, 64);
+    grid |p| line(p.blocks * p.pitch * p.rows);
     work |p| {
         let numbers = product(&[p.rows, p.blocks, p.pitch]);
         Work { flops: 8 * numbers, numbers: 3 * numbers }
@@ -170,7 +170,7 @@ kernel! {
     pub Fold "fold" [CONSTANTS]
     { blocks, inputs_pitch, outputs_pitch, weight, bias, before, behind }
     (values: F32 Read, folded: F32 Write)
-    grid |p| line(p.blocks * p.outputs_pitch, 64);
+    grid |p| line(p.blocks * p.outputs_pitch);
     work |p| {
         let numbers = product(&[p.blocks, p.inputs_pitch, p.outputs_pitch]);
         Work { flops: 4 * numbers, numbers: 2 * numbers }

@@ -1,7 +1,7 @@
 //! Adam, the moving average of weights, and the clock.
 
 use super::words::{clock, settings};
-use super::{MATH, Part, Work, kernel, line, product};
+use super::{MATH, Part, Work, kernel, line, product, workgroups};
 use crate::engine::cpu::{Args, Real, instructions};
 use rayon::prelude::*;
 
@@ -9,9 +9,9 @@ kernel! {
     /// Adam, with the micro-batches' gradients added up; notes a gradient that is not finite.
     pub Adam "adam" [MATH, Part::Words(&clock::WORDS), Part::Words(&settings::WORDS)]
     { len, lanes, rate, power }
-    (values: F32 Write, mean: F32 Write, variance: F32 Write, grad: F32 Read, settings: F32 Read,
+    (values: Vec4 Write, mean: Vec4 Write, variance: Vec4 Write, grad: Vec4 Read, settings: F32 Read,
      powers: F32 Read, clock: U32 Read, status: Atomic Write)
-    grid |p| line(p.len, 64);
+    grid |p| line(p.len.div_ceil(4));
     work |p| Work { flops: 16 * product(&[p.len]), numbers: product(&[p.len, 6 + p.lanes]) };
     twin adam;
 }
@@ -20,8 +20,8 @@ kernel! {
     /// The exponential moving average of weights, which evaluation uses.
     pub Average "average" [Part::Words(&settings::WORDS)]
     { len }
-    (values: F32 Read, average: F32 Write, settings: F32 Read)
-    grid |p| line(p.len, 64);
+    (values: Vec4 Read, average: Vec4 Write, settings: F32 Read)
+    grid |p| line(p.len.div_ceil(4));
     work |p| Work { flops: 3 * product(&[p.len]), numbers: 3 * product(&[p.len]) };
     twin average;
 }
@@ -32,8 +32,8 @@ kernel! {
     pub Advance "advance" [Part::Words(&clock::WORDS), Part::Words(&settings::WORDS)]
     { slots, chunk, batches }
     (clock: U32 Write, powers: F32 Write, settings: F32 Read)
-    grid |_p| [1, 1, 1];
-    work |_p| Work::of_threads([1, 1, 1]);
+    grid |_p| workgroups(1);
+    work |_p| Work::of_threads(workgroups(1));
     twin advance;
 }
 
@@ -42,8 +42,8 @@ kernel! {
     pub AdvancePowers "advance_powers" [Part::Words(&settings::WORDS)]
     { slots }
     (powers: F32 Write, settings: F32 Read)
-    grid |_p| [1, 1, 1];
-    work |_p| Work::of_threads([1, 1, 1]);
+    grid |_p| workgroups(1);
+    work |_p| Work::of_threads(workgroups(1));
     twin advance_powers;
 }
 

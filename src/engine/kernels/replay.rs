@@ -1,7 +1,7 @@
 //! A replay memory: episodes that are kept, and transitions that are drawn out of them. The maths is beside the shaders.
 
 use super::words::{STREAMS, clock, words};
-use super::{Gather, PLACE, Part, RANDOM, Work, area, kernel, line, places, product, source};
+use super::{Gather, PLACE, Part, RANDOM, Work, area, kernel, line, places, product, source, workgroups};
 use crate::engine::cpu::{Args, Real};
 
 words! {
@@ -29,8 +29,8 @@ kernel! {
     pub ReplayStore "replay_store" [Part::Words(&clock::WORDS), Part::Words(&STREAMS), RANDOM, PLACE]
     { rows, steps, first, batch, split_start, split_len, shuffled, chunks, lane_at, rounds, rewarded }
     (clock: U32 Read, path: U32 Read, rewards: F32 Read, kept: U32 Read, episodes: U32 Write, earned: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), 2 * product(&[p.rows, p.steps + 1, 1 + p.rewarded]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), 2 * product(&[p.rows, p.steps + 1, 1 + p.rewarded]));
     twin replay_store;
 }
 
@@ -62,8 +62,8 @@ kernel! {
     pub ReplayTurn "replay_turn" []
     { batches }
     (kept: U32 Write)
-    grid |_p| [1, 1, 1];
-    work |_p| Work::of_threads([1, 1, 1]);
+    grid |_p| workgroups(1);
+    work |_p| Work::of_threads(workgroups(1));
     twin replay_turn;
 }
 
@@ -85,8 +85,8 @@ kernel! {
     { rows, steps, features, first, batch, rounds, pitch, update, stream, stops, rewarded }
     (clock: U32 Read, kept: U32 Read, episodes: U32 Read, earned: F32 Read, places: U32 Write, taken: U32 Write,
      returns: F32 Write, masks: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, 2 * (p.steps + p.features)]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, 2 * (p.steps + p.features)]));
     twin replay_draw;
 }
 

@@ -47,8 +47,8 @@ kernel! {
     ]
     { rows, features, pitch, steps, first, batch, split_start, split_len, shuffled, chunks, whole, judged }
     (clock: U32 Read, settings: F32 Read, slots: U32 Read, visited: U32 Read, path: U32 Write, masks: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, p.features + 2 * p.steps]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, p.features + 2 * p.steps]));
     twin recall;
 }
 

@@ -4,7 +4,7 @@ use crate::engine::cpu::{Args, Real};
 use crate::engine::groups::Groups;
 use crate::engine::kernels::words::{clock, losses, settings, words};
 use crate::engine::kernels::{
-    GROUPS, Kernel, Params, Part, RANDOM, REDUCE, Work, area, kernel, line, product, source,
+    GROUPS, Kernel, Params, Part, RANDOM, REDUCE, Work, area, kernel, line, product, source, workgroups,
 };
 use crate::methods::usual::CHEAPEST;
 
@@ -77,8 +77,8 @@ kernel! {
     pub Total "fixed/total" [REDUCE, Part::Words(&losses::WORDS)]
     { rows, blocks, first, divisor, fresh }
     (losses: F32 Read, totals: F32 Write)
-    grid |p| [p.blocks, 1, 1];
-    work |p| Work::of_numbers([p.blocks, 1, 1], product(&[p.rows, p.blocks, losses::LEN as u32]));
+    grid |p| workgroups(p.blocks);
+    work |p| Work::of_numbers(workgroups(p.blocks), product(&[p.rows, p.blocks, losses::LEN as u32]));
     twin total;
 }
 
@@ -101,8 +101,8 @@ kernel! {
     pub Collect "fixed/collect" [Part::Words(&clock::WORDS)]
     { len, lanes }
     (totals: F32 Read, clock: U32 Read, scores: F32 Write)
-    grid |p| line(p.len, 64);
-    work |p| Work::of_numbers(line(p.len, 64), product(&[p.len, p.lanes + 2]));
+    grid |p| line(p.len);
+    work |p| Work::of_numbers(line(p.len), product(&[p.len, p.lanes + 2]));
     twin collect;
 }
 
@@ -124,8 +124,8 @@ kernel! {
     pub Follow "fixed/follow" []
     { rows, steps }
     (list: F32 Read, path: U32 Write)
-    grid |p| line(p.rows * p.steps, 64);
-    work |p| Work::of_numbers(line(p.rows * p.steps, 64), product(&[p.rows, p.steps]));
+    grid |p| line(p.rows * p.steps);
+    work |p| Work::of_numbers(line(p.rows * p.steps), product(&[p.rows, p.steps]));
     twin follow;
 }
 
@@ -148,8 +148,8 @@ kernel! {
     ]
     { rows, features, pitch, steps, first }
     (clock: U32 Read, settings: F32 Read, list: F32 Read, masks: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, p.features]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, p.features]));
     twin mask;
 }
 
@@ -192,8 +192,8 @@ kernel! {
     pub Choose "fixed/choose" [Part::Words(&hyper::WORDS)]
     { features, steps }
     (scores: F32 Read, costs: F32 Read, settings: F32 Read, candidates: U32 Write, list: F32 Write, average: F32 Write)
-    grid |_p| [1, 1, 1];
-    work |p| Work::of_numbers([1, 1, 1], product(&[p.features + p.steps, 1]));
+    grid |_p| workgroups(1);
+    work |p| Work::of_numbers(workgroups(1), product(&[p.features + p.steps, 1]));
     twin choose;
 }
 

@@ -61,8 +61,8 @@ kernel! {
     [MATH, Part::Words(&losses::WORDS), Part::Words(&MARKS), Part::Words(&hyper::WORDS)]
     { rows, classes, columns, prior_pitch, weights }
     (logs: F32 Write, prior: F32 Write, y: U32 Read, costs: F32 Read, settings: F32 Read, losses: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows * p.classes, 64), 6 * product(&[p.rows, p.classes]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows * p.classes), 6 * product(&[p.rows, p.classes]));
     twin surrogate_loss;
 }
 
@@ -119,8 +119,8 @@ kernel! {
     pub Belief "gsmrl/belief" [MATH]
     { rows, step, classes, prior_pitch, input_pitch, at }
     (logs: F32 Read, prior: F32 Read, input: F32 Write, doubts: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows * p.classes, 64), 3 * product(&[p.rows, p.classes]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows * p.classes), 3 * product(&[p.rows, p.classes]));
     twin belief;
 }
 
@@ -195,8 +195,8 @@ kernel! {
     pub Act "gsmrl/act" [MATH, Part::Words(&MARKS), Part::Words(&kept::WORDS)]
     { rows, step, features, pitch }
     (logits: F32 Read, gumbel: F32 Read, acquired_at: U32 Write, path: U32 Write, kept: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows * p.features, 64), 3 * product(&[p.rows, p.features]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows * p.features), 3 * product(&[p.rows, p.features]));
     twin act;
 }
 
@@ -246,8 +246,8 @@ kernel! {
     [Part::Words(&losses::WORDS), Part::Words(&kept::WORDS), Part::Words(&hyper::WORDS)]
     { rows, steps, features }
     (path: U32 Read, doubts: F32 Read, losses: F32 Read, costs: F32 Read, settings: F32 Read, kept: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), 8 * product(&[p.rows, p.steps]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), 8 * product(&[p.rows, p.steps]));
     twin reward;
 }
 

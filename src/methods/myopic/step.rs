@@ -14,12 +14,18 @@ impl Layout {
     pub(super) fn training_step(&self, b: &mut PlanBuilder) -> Section {
         let layers = self.selector.stack.layers.len();
         b.section("step", |b| {
-            self.selector.transpose(b, 1..layers);
-            self.predictor.transpose(b, 0..layers);
+            b.together(|b| {
+                self.selector.transpose(b, 1..layers);
+                self.predictor.transpose(b, 0..layers);
+            });
             self.batches.each_micro_batch(b, "step", |b, micro| {
-                self.batches.gather(b, micro);
-                self.forward(b, micro);
-                self.backward(b, micro);
+                b.chain(micro.rows, 1, |b| {
+                    self.batches.gather(b, micro);
+                    self.forward(b, micro);
+                    self.backward(b, micro);
+                });
+                self.count(b, micro);
+                b.together(|b| self.weight_gradients(b, micro));
             });
             self.update(b, true);
         })
@@ -28,14 +34,11 @@ impl Layout {
     /// Adam of the predictor's group and, where it has one of its own and was trained, of the selector's.
     fn update(&self, b: &mut PlanBuilder, both: bool) {
         let (selector, predictor) = (self.selector.weights, self.predictor.weights);
-        let optimizer = self.batches.optimizer();
-        predictor.adam(b, hyper::RATE, &optimizer);
-        let mut slots = 1 << predictor.slot;
+        let mut groups = vec![(predictor, hyper::RATE)];
         if both && selector != predictor {
-            selector.adam(b, hyper::SELECTOR_RATE, &optimizer);
-            slots |= 1 << selector.slot;
+            groups.push((selector, hyper::SELECTOR_RATE));
         }
-        self.batches.advance(b, slots);
+        self.batches.update(b, &groups);
     }
 
     fn forward(&self, b: &mut PlanBuilder, micro: Micro) {
@@ -83,9 +86,14 @@ impl Layout {
         };
         let Batches { y, costs, none, .. } = self.batches;
         b.call(loss, &[tape.logits(), y, costs, self.relaxed.losses, none]);
+    }
+
+    /// Adds the losses of a micro-batch to the metrics.
+    fn count(&self, b: &mut PlanBuilder, micro: Micro) {
+        let steps = self.batches.sizes.horizon;
         let counted = MeanLoss {
-            rows: word(at.count),
-            batch: word(rows),
+            rows: word(self.successor.extent(steps).states * micro.rows),
+            batch: word(micro.rows),
             divisor: word(steps),
             word: word(counted::OBJECTIVE),
             ..MeanLoss::default()
@@ -93,32 +101,44 @@ impl Layout {
         self.mean_loss(b, counted, self.relaxed.losses, true);
     }
 
+    /// To the hidden layers of both networks.
     fn backward(&self, b: &mut PlanBuilder, micro: Micro) {
-        let (rows, accumulate) = (micro.rows, micro.accumulate);
+        let rows = micro.rows;
         let steps = self.batches.sizes.horizon;
-        let (divisor, states) = (self.batches.sizes.batch * steps, self.successor.extent(steps).states);
+        let states = self.successor.extent(steps).states;
         let at = Rows { first: 0, count: states * rows };
         let tape = &self.relaxed.predictor;
         self.predictor.backward_hidden(b, at, tape, self.dropout.multipliers());
-        self.predictor.backward_weights(b, at.count, tape, divisor, accumulate);
         // The successors are the last of the predictor's states.
         let successors = Rows { first: (states - steps) * rows, count: steps * rows };
         let grad_input = tape.grad_input.unwrap_or(self.batches.none);
         self.predictor.backward_input(b, successors, tape, grad_input);
-        match self.successor {
-            Successor::Relaxed => {
-                let input = self.relaxed.input;
-                self.predictor.backward_first(b, at.count, input, tape, divisor, accumulate);
-            }
-            Successor::Straight => {
-                self.masked(rows).backward(b, &self.predictor, tape, states, divisor, accumulate);
-            }
+        if self.successor == Successor::Straight {
+            self.masked(rows).suffix(b, &self.predictor, tape, states);
         }
         self.backward_choices(b, rows, grad_input);
         let at = Rows { first: 0, count: steps * rows };
         self.selector.backward_hidden(b, at, &self.tape, None);
-        self.selector.backward_weights(b, at.count, &self.tape, divisor, accumulate);
-        self.masked(rows).backward(b, &self.selector, &self.tape, steps, divisor, accumulate);
+        self.masked(rows).suffix(b, &self.selector, &self.tape, steps);
+    }
+
+    /// The gradients of both networks' weights.
+    fn weight_gradients(&self, b: &mut PlanBuilder, micro: Micro) {
+        let (rows, accumulate) = (micro.rows, micro.accumulate);
+        let steps = self.batches.sizes.horizon;
+        let (divisor, states) = (self.batches.sizes.batch * steps, self.successor.extent(steps).states);
+        let (tape, count) = (&self.relaxed.predictor, states * rows);
+        self.predictor.backward_weights(b, count, tape, divisor, accumulate);
+        match self.successor {
+            Successor::Relaxed => {
+                self.predictor.backward_first(b, count, self.relaxed.input, tape, divisor, accumulate);
+            }
+            Successor::Straight => {
+                self.masked(rows).gradient(b, &self.predictor, tape, states, divisor, accumulate);
+            }
+        }
+        self.selector.backward_weights(b, steps * rows, &self.tape, divisor, accumulate);
+        self.masked(rows).gradient(b, &self.selector, &self.tape, steps, divisor, accumulate);
     }
 
     /// From the gradient of the successors' inputs to that of the logits that chose.
@@ -163,18 +183,22 @@ impl Layout {
     pub(super) fn warm_up_step(&self, b: &mut PlanBuilder) -> Section {
         let s = &self.batches.sizes;
         b.section("warm_up", |b| {
-            self.predictor.transpose(b, 1..self.predictor.stack.layers.len());
+            b.together(|b| self.predictor.transpose(b, 1..self.predictor.stack.layers.len()));
             self.batches.each_micro_batch(b, "warm_up", |b, micro| {
                 let rows = micro.rows;
                 let (at, tape) = (Rows { first: 0, count: rows }, &self.relaxed.predictor);
-                self.batches.gather(b, micro);
-                let masks = Masks::Uniform { stream: stream::CARDINALITY, most: 1.0 };
-                self.batches.draw_masks(b, micro, (self.relaxed.masks, pitch(s.features)), masks);
-                self.dropout.draw(b, &self.batches, micro, 1);
-                let dense = self.relaxed.dense(self.batches.x, s.features);
-                self.batches.inputs().expand(b, rows, 0, false, dense);
-                self.predictor.forward(b, 0, at, Some(dense.at(0)), tape, self.dropout.multipliers());
-                self.batches.loss(b, [rows; 2], None, [tape.logits(), self.batches.y, self.relaxed.losses]);
+                b.chain(rows, 1, |b| {
+                    self.batches.gather(b, micro);
+                    let masks = Masks::Uniform { stream: stream::CARDINALITY, most: 1.0 };
+                    self.batches.draw_masks(b, micro, (self.relaxed.masks, pitch(s.features)), masks);
+                    self.dropout.draw(b, &self.batches, micro, 1);
+                    let dense = self.relaxed.dense(self.batches.x, s.features);
+                    self.batches.inputs().expand(b, rows, 0, false, dense);
+                    self.predictor.forward(b, 0, at, Some(dense.at(0)), tape, self.dropout.multipliers());
+                    let losses = [tape.logits(), self.batches.y, self.relaxed.losses];
+                    self.batches.loss(b, [rows; 2], None, losses);
+                    self.predictor.backward_hidden(b, at, tape, self.dropout.multipliers());
+                });
                 let counted = MeanLoss {
                     rows: word(rows),
                     batch: word(rows),
@@ -183,9 +207,11 @@ impl Layout {
                     ..MeanLoss::default()
                 };
                 self.mean_loss(b, counted, self.relaxed.losses, true);
-                self.predictor.backward_hidden(b, at, tape, self.dropout.multipliers());
-                self.predictor.backward_weights(b, rows, tape, s.batch, micro.accumulate);
-                self.predictor.backward_first(b, rows, self.relaxed.input, tape, s.batch, micro.accumulate);
+                b.together(|b| {
+                    let (input, accumulate) = (self.relaxed.input, micro.accumulate);
+                    self.predictor.backward_weights(b, rows, tape, s.batch, accumulate);
+                    self.predictor.backward_first(b, rows, input, tape, s.batch, accumulate);
+                });
             });
             self.update(b, false);
         })

@@ -10,19 +10,14 @@ use crate::nn::{Inputs, Network, Rows, Tape, pitch, word};
 use crate::train::Micro;
 
 impl Layout {
-    pub(super) fn backward(&self, b: &mut PlanBuilder, micro: Micro) {
-        self.predictor_backward(b, micro);
-        self.policy_backward(b, micro);
-    }
-
-    /// From the losses' unit gradients to ∇φ, scaled by 1/(B (k+1)), and to ∂ℓ_t/∂m, unscaled:
-    /// `mask_carry` scales it by s_t q_t.
-    fn predictor_backward(&self, b: &mut PlanBuilder, micro: Micro) {
+    /// From the losses' unit gradients to the predictor's hidden layers, and to ∂ℓ_t/∂m, unscaled: `mask_carry` scales it by
+    /// s_t q_t. With the relaxed gradient, the suffix sums of the first layer come after its input's gradient, which
+    /// they would destroy.
+    pub(super) fn predictor_backward(&self, b: &mut PlanBuilder, micro: Micro) {
         let (s, net, tape) = (&self.batches.sizes, &self.predictor, &self.predictor_tape);
         let (steps, inputs) = (self.shape.steps + 1, self.predictor_inputs());
         let rows = Rows { first: 0, count: steps * micro.rows };
         net.backward_hidden(b, rows, tape, self.multipliers());
-        net.backward_weights(b, rows.count, tape, s.batch * steps, micro.accumulate);
         if let Some(grad_input) = tape.grad_input.filter(|_| !self.shape.reinforced) {
             net.backward_input(b, rows, tape, grad_input);
             b.call(
@@ -38,39 +33,13 @@ impl Layout {
                 &[inputs.groups, self.batches.x, grad_input, self.loss_mask_grad],
             );
         }
-        self.first_layer_backward(b, (net, inputs, self.input), tape, micro, steps, s.batch * steps);
+        self.suffix(b, net, tape, micro, steps);
     }
 
-    /// The predictor's whole way back from the masks in the tape's first rows.
-    pub(super) fn backward_masks(&self, b: &mut PlanBuilder, micro: Micro) {
-        let (net, tape, divisor) = (&self.predictor, &self.predictor_tape, self.batches.sizes.batch);
-        net.backward_hidden(b, Rows { first: 0, count: micro.rows }, tape, self.multipliers());
-        net.backward_weights(b, micro.rows, tape, divisor, micro.accumulate);
-        net.backward_first(b, micro.rows, self.input, tape, divisor, micro.accumulate);
-    }
-
-    /// The first layer's weight gradient over some steps: a suffix sum under hard masks, a dense product under relaxed
-    /// ones. Destroys the gradient of its output in the first case.
-    fn first_layer_backward(
-        &self,
-        b: &mut PlanBuilder,
-        (net, inputs, input): (&Network, Inputs, BufferId),
-        tape: &Tape,
-        micro: Micro,
-        steps: usize,
-        divisor: usize,
-    ) {
-        if self.shape.soft {
-            net.backward_first(b, steps * micro.rows, input, tape, divisor, micro.accumulate);
-        } else {
-            self.masked(inputs, micro.rows).backward(b, net, tape, steps, divisor, micro.accumulate);
-        }
-    }
-
-    fn policy_backward(&self, b: &mut PlanBuilder, micro: Micro) {
+    /// The policy's steps in reverse, to its hidden layers.
+    pub(super) fn policy_backward(&self, b: &mut PlanBuilder, micro: Micro) {
         let (rows, steps, reinforced) = (micro.rows, self.shape.steps, self.shape.reinforced);
         let (net, tape) = (&self.policy, &self.policy_tape);
-        let all = Rows { first: 0, count: steps * rows };
         if !reinforced {
             self.carry(b, rows, steps);
         }
@@ -89,12 +58,54 @@ impl Layout {
             }
         }
         if reinforced {
-            net.backward_hidden(b, all, tape, None);
+            net.backward_hidden(b, Rows { first: 0, count: steps * rows }, tape, None);
         }
-        let batch = self.batches.sizes.batch;
-        net.backward_weights(b, all.count, tape, batch, micro.accumulate);
-        let input = (net, self.policy_inputs(), self.policy_input);
-        self.first_layer_backward(b, input, tape, micro, steps, batch);
+        self.suffix(b, net, tape, micro, steps);
+    }
+
+    /// Under hard masks, the first layer's gradient of some steps becomes its suffix sums.
+    fn suffix(&self, b: &mut PlanBuilder, net: &Network, tape: &Tape, micro: Micro, steps: usize) {
+        if !self.shape.soft {
+            self.masked(self.policy_inputs(), micro.rows).suffix(b, net, tape, steps);
+        }
+    }
+
+    /// ∇θ, and ∇φ scaled by 1/(B (k+1)), from the gradients of all layers' outputs.
+    pub(super) fn weight_gradients(&self, b: &mut PlanBuilder, micro: Micro) {
+        let (batch, steps) = (self.batches.sizes.batch, self.shape.steps);
+        let policy = (&self.policy, self.policy_inputs(), self.policy_input);
+        let predictor = (&self.predictor, self.predictor_inputs(), self.input);
+        self.network_gradient(b, policy, &self.policy_tape, micro, [steps, batch]);
+        let divisor = batch * (steps + 1);
+        self.network_gradient(b, predictor, &self.predictor_tape, micro, [steps + 1, divisor]);
+    }
+
+    /// A network's weight gradient over some steps; the first layer's from the suffix sums under hard masks, a dense
+    /// product under relaxed ones.
+    fn network_gradient(
+        &self,
+        b: &mut PlanBuilder,
+        (net, inputs, input): (&Network, Inputs, BufferId),
+        tape: &Tape,
+        micro: Micro,
+        [steps, divisor]: [usize; 2],
+    ) {
+        let rows = steps * micro.rows;
+        net.backward_weights(b, rows, tape, divisor, micro.accumulate);
+        if self.shape.soft {
+            net.backward_first(b, rows, input, tape, divisor, micro.accumulate);
+        } else {
+            self.masked(inputs, micro.rows).gradient(b, net, tape, steps, divisor, micro.accumulate);
+        }
+    }
+
+    /// The predictor's weight gradient from the masks in the tape's first rows.
+    pub(super) fn learn_masks(&self, b: &mut PlanBuilder, micro: Micro) {
+        let (net, tape, divisor) = (&self.predictor, &self.predictor_tape, self.batches.sizes.batch);
+        b.together(|b| {
+            net.backward_weights(b, micro.rows, tape, divisor, micro.accumulate);
+            net.backward_first(b, micro.rows, self.input, tape, divisor, micro.accumulate);
+        });
     }
 
     fn select_grad(&self, b: &mut PlanBuilder, rows: usize, t: usize) {

@@ -17,22 +17,27 @@ impl Layout {
             // The inputs' gradients are only there to go through the masks.
             let layers = if shape.reinforced { 1..3 } else { 0..3 };
             let prepare = b.section(format!("{name}.prepare"), |b| {
-                self.policy.transpose(b, layers.clone());
-                self.predictor.transpose(b, layers);
+                b.together(|b| {
+                    self.policy.transpose(b, layers.clone());
+                    self.predictor.transpose(b, layers);
+                });
             });
             let first = self.batches.each_micro_batch(b, name, |b, micro| {
-                self.batches.gather(b, micro);
-                self.batches.condition(b, micro, (self.scalars, scalars::LEN, scalars::FACTOR));
-                self.batches.open(b, micro, self.acquired_at);
-                self.rollout(b, micro);
-                self.backward(b, micro);
+                b.chain(micro.rows, 1, |b| {
+                    self.batches.gather(b, micro);
+                    self.batches.condition(b, micro, (self.scalars, scalars::LEN, scalars::FACTOR));
+                    self.batches.open(b, micro, self.acquired_at);
+                    self.rollout(b, micro);
+                    self.predictor_backward(b, micro);
+                });
+                self.count(b, micro.rows, shape.steps, shape.marks);
+                b.chain(micro.rows, self.rollouts, |b| self.policy_backward(b, micro));
+                b.together(|b| self.weight_gradients(b, micro));
                 self.learn_submasks(b, micro);
             });
             let update = b.section(format!("{name}.update"), |b| {
-                let optimizer = self.batches.optimizer();
-                self.policy.weights.adam(b, hyper::RATE_POLICY, &optimizer);
-                self.predictor.weights.adam(b, hyper::RATE_PREDICTOR, &optimizer);
-                self.batches.advance(b, 1 << self.policy.weights.slot | 1 << self.predictor.weights.slot);
+                let rates = [(&self.policy, hyper::RATE_POLICY), (&self.predictor, hyper::RATE_PREDICTOR)];
+                self.batches.update(b, &rates.map(|(network, rate)| (network.weights, rate)));
             });
             parts = [Some(prepare), first, Some(update)];
         });
@@ -43,19 +48,20 @@ impl Layout {
     /// A step of the predictor alone, on masks drawn feature by feature, or on everything.
     pub(super) fn predictor_step(&self, b: &mut PlanBuilder, name: &str, all: bool) -> Section {
         b.section(name, |b| {
-            self.predictor.transpose(b, 1..3);
+            b.together(|b| self.predictor.transpose(b, 1..3));
             self.batches.each_micro_batch(b, name, |b, micro| {
-                self.batches.gather(b, micro);
-                self.batches.condition(b, micro, (self.scalars, scalars::LEN, scalars::FACTOR));
-                let which = if all { Masks::All } else { self.shape.warm_up_masks };
-                self.batches.draw_masks(b, micro, (self.masks, self.dense().mask_stride), which);
-                self.draw_dropout(b, micro, 1);
-                self.predict_masks(b, micro, false);
+                b.chain(micro.rows, 1, |b| {
+                    self.batches.gather(b, micro);
+                    self.batches.condition(b, micro, (self.scalars, scalars::LEN, scalars::FACTOR));
+                    let which = if all { Masks::All } else { self.shape.warm_up_masks };
+                    self.batches.draw_masks(b, micro, (self.masks, self.dense().mask_stride), which);
+                    self.draw_dropout(b, micro, 1);
+                    self.predict_masks(b, micro, false);
+                });
                 self.count(b, micro.rows, 0, [0; 3]);
-                self.backward_masks(b, micro);
+                self.learn_masks(b, micro);
             });
-            self.predictor.weights.adam(b, hyper::RATE_PREDICTOR, &self.batches.optimizer());
-            self.batches.advance(b, 1 << self.predictor.weights.slot);
+            self.batches.update(b, &[(self.predictor.weights, hyper::RATE_PREDICTOR)]);
         })
     }
 
@@ -65,27 +71,30 @@ impl Layout {
             return;
         }
         let features = self.batches.sizes.features;
-        b.call(
-            Submask {
-                rows: word(micro.rows),
-                steps: word(self.shape.steps),
-                features: word(features),
-                pitch: word(pitch(features)),
-                first: word(micro.first),
-            },
-            &[self.batches.clock, self.acquired_at, self.batches.settings, self.scalars, self.masks],
-        );
-        self.predict_masks(b, micro, true);
-        self.backward_masks(b, Micro { accumulate: true, ..micro });
+        b.chain(micro.rows, 1, |b| {
+            b.call(
+                Submask {
+                    rows: word(micro.rows),
+                    steps: word(self.shape.steps),
+                    features: word(features),
+                    pitch: word(pitch(features)),
+                    first: word(micro.first),
+                },
+                &[self.batches.clock, self.acquired_at, self.batches.settings, self.scalars, self.masks],
+            );
+            self.predict_masks(b, micro, true);
+        });
+        self.learn_masks(b, Micro { accumulate: true, ..micro });
     }
 
-    /// The predictor and its losses on the masks in the tape's first rows.
+    /// The predictor and its losses on the masks in the tape's first rows, and back to its hidden layers.
     fn predict_masks(&self, b: &mut PlanBuilder, micro: Micro, weighted: bool) {
         self.predictor_inputs().expand(b, micro.rows, 0, false, self.dense());
         let rows = Rows { first: 0, count: micro.rows };
         let input = Some(self.dense().at(0));
         self.predictor.forward(b, 0, rows, input, &self.predictor_tape, self.multipliers());
         self.predictor_loss(b, [micro.rows; 2], weighted);
+        self.predictor.backward_hidden(b, rows, &self.predictor_tape, self.multipliers());
     }
 
     /// The losses of `rows` rows of the predictor's tape and their unit gradient.
@@ -157,7 +166,6 @@ impl Layout {
             );
         }
         self.predictor_loss(b, [rows, all], true);
-        self.count(b, rows, shape.steps, shape.marks);
     }
 
     fn select(&self, b: &mut PlanBuilder, rows: usize, t: usize) {
@@ -187,39 +195,39 @@ impl Layout {
     }
 
     /// The predictor on a chunk under such masks.
-    pub(super) fn chunk_of(&self, b: &mut PlanBuilder, at: ChunkRows, which: Masks, slot: usize) {
+    pub(super) fn chunk_of(&self, b: &mut PlanBuilder, at: ChunkRows, which: Masks) {
         let (dense, rows) = (self.chunk.dense, self.batches.sizes.evaluation_rows);
         let micro = Micro { first: at.first, rows, accumulate: false };
         self.batches.draw_masks(b, micro, (dense.masks, dense.mask_stride), which);
-        self.chunk_under_masks(b, at, false, slot);
+        self.chunk_under_masks(b, false);
     }
 
-    /// The predictor on a chunk of which nothing is seen, then of which everything is, as far as the warm-up shows it:
-    /// what there is to gain.
-    pub(super) fn survey_chunk(&self, b: &mut PlanBuilder, at: ChunkRows) {
+    /// What there is to gain: the sums of the predictor of nothing, which the chunk has been through, then the predictor of
+    /// everything, as far as the warm-up shows it, with its sums.
+    pub(super) fn survey_sums(&self, b: &mut PlanBuilder, at: ChunkRows) {
         let most =
             if self.shape.warm_up_masks == Masks::Halves { Masks::All } else { self.shape.warm_up_masks };
-        self.chunk_under_masks(b, at, true, 0);
-        self.chunk_of(b, at, most, 1);
+        self.batches.tally(b, at, 0, 0);
+        b.chain(self.batches.sizes.evaluation_rows, 1, |b| self.chunk_of(b, at, most));
+        self.batches.tally(b, at, 0, 1);
     }
 
-    fn chunk_under_masks(&self, b: &mut PlanBuilder, at: ChunkRows, nothing_seen: bool, slot: usize) {
+    /// The predictor on a chunk under the masks that are there, or of which nothing is seen.
+    pub(super) fn chunk_under_masks(&self, b: &mut PlanBuilder, nothing_seen: bool) {
         let (dense, rows) = (self.chunk.dense, self.batches.sizes.evaluation_rows);
         self.predictor_inputs().expand(b, rows, 0, nothing_seen, dense);
         let (all, input) = (Rows { first: 0, count: rows }, Some(dense.at(0)));
         self.predictor.averaged().forward(b, 0, all, input, &self.chunk.predictor, None);
-        self.tally_chunk(b, at, 0, slot);
+        self.chunk_losses(b);
     }
 
-    /// The losses of a chunk, and what comes of it.
-    fn tally_chunk(&self, b: &mut PlanBuilder, at: ChunkRows, steps: usize, slot: usize) {
+    fn chunk_losses(&self, b: &mut PlanBuilder) {
         let (chunk, rows) = (&self.batches.chunk, self.batches.sizes.evaluation_rows);
         self.batches.loss(b, [rows; 2], None, [self.chunk.predictor.logits(), chunk.y, chunk.losses]);
-        self.batches.tally(b, at, steps, slot);
     }
 
     /// The greedy policy on a chunk, then the predictor on what was acquired.
-    pub(super) fn greedy_chunk(&self, b: &mut PlanBuilder, at: ChunkRows) {
+    pub(super) fn greedy_chunk(&self, b: &mut PlanBuilder) {
         let (s, chunk) = (&self.batches.sizes, &self.batches.chunk);
         let masked =
             [self.policy_inputs(), self.predictor_inputs()].map(|inputs| self.batches.masked_chunk(inputs));
@@ -238,6 +246,6 @@ impl Layout {
             );
         }
         masked[1].forward_all(b, &predictor, &self.chunk.predictor, 0..s.horizon + 1, None, false);
-        self.tally_chunk(b, at, s.horizon, 0);
+        self.chunk_losses(b);
     }
 }

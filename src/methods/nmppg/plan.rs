@@ -7,7 +7,7 @@ use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
 use crate::methods::alpha::shows_half;
 use crate::nn::{Dense, Inputs, Masked, Network, Stack, Tape, Weights, pitch};
 use crate::random::stream;
-use crate::train::{Batches, Masks};
+use crate::train::{Batches, ByRows, Masks};
 
 /// Sizes of a training step.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,8 @@ pub struct NmPpg {
 pub(super) struct Layout {
     pub(super) batches: Batches,
     pub(super) shape: Shape,
+    /// Rollouts of an instance, at most: neighbours, which read one another's values.
+    pub(super) rollouts: usize,
     pub(super) policy: Network,
     pub(super) predictor: Network,
     pub(super) acquired_at: BufferId,
@@ -167,6 +169,7 @@ impl Layout {
         let path = b.buffer("path", Elem::U32, policy_rows, Scope::Lane);
         Self {
             shape,
+            rollouts: config.most_rollouts(),
             policy,
             predictor,
             acquired_at,
@@ -191,12 +194,21 @@ impl Layout {
         let steps = self.training_steps(b);
         let [warm_up, reference] =
             [("warm_up", false), ("reference", true)].map(|(name, all)| self.predictor_step(b, name, all));
-        let (evaluate, validate) = self.batches.evaluations(b, |b, at| self.greedy_chunk(b, at));
-        let evaluate_all = [0, 1, 2].map(|split| {
-            let everything = |b: &mut PlanBuilder, at| self.chunk_of(b, at, Masks::All, 0);
-            self.batches.evaluation(b, split, "evaluate_all", everything)
-        });
-        let survey = self.batches.evaluation(b, 1, "survey", |b, at| self.survey_chunk(b, at));
+        let (batches, steps_asked) = (&self.batches, self.batches.sizes.horizon);
+        let greedy = ByRows {
+            rows: &|b, _| self.greedy_chunk(b),
+            sums: &|b, at| batches.tally(b, at, steps_asked, 0),
+        };
+        let (evaluate, validate) = batches.evaluations_by_rows(b, &greedy);
+        let everything = ByRows {
+            rows: &|b, at| self.chunk_of(b, at, Masks::All),
+            sums: &|b, at| batches.tally(b, at, 0, 0),
+        };
+        let evaluate_all =
+            [0, 1, 2].map(|split| batches.evaluation_by_rows(b, split, "evaluate_all", &everything));
+        let gain =
+            ByRows { rows: &|b, _| self.chunk_under_masks(b, true), sums: &|b, at| self.survey_sums(b, at) };
+        let survey = batches.evaluation_by_rows(b, 1, "survey", &gain);
         Sections { steps, warm_up, reference, evaluate, evaluate_all, validate, survey }
     }
 

@@ -129,8 +129,8 @@ kernel! {
     { rows, steps, features, classes, pitch, mask_pitch, stop }
     (outputs: F32 Write, values: F32 Read, taken: U32 Read, masks: F32 Read, costs: F32 Read, settings: F32 Read,
      losses: F32 Read, returns: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, 2 * p.pitch + p.mask_pitch]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, 2 * p.pitch + p.mask_pitch]));
     twin td_grad;
 }
 
@@ -176,8 +176,8 @@ kernel! {
     pub Believe "ol/believe" [MATH]
     { rows, classes, pitch, samples, anew }
     (outputs: F32 Read, beliefs: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, 3 * p.classes]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, 3 * p.classes]));
     twin believe;
 }
 
@@ -205,8 +205,8 @@ kernel! {
     pub Confidence "ol/confidence" []
     { rows, steps, classes, features }
     (beliefs: F32 Read, path: U32 Read, costs: F32 Read, rewards: F32 Write)
-    grid |p| line(p.rows * p.steps, 64);
-    work |p| Work::of_numbers(line(p.rows * p.steps, 64), product(&[p.rows, p.steps, 2 * p.classes]));
+    grid |p| line(p.rows * p.steps);
+    work |p| Work::of_numbers(line(p.rows * p.steps), product(&[p.rows, p.steps, 2 * p.classes]));
     twin confidence;
 }
 

@@ -79,8 +79,8 @@ kernel! {
     pub ClassGrad "sefa/class_grad" [MATH]
     { rows, classes, pitch, label }
     (logits: F32 Read, grad: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), 2 * product(&[p.rows, p.pitch]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), 2 * product(&[p.rows, p.pitch]));
     twin class_grad;
 }
 
@@ -120,8 +120,8 @@ kernel! {
     pub Score "sefa/score" []
     { rows, samples, blocks, features, latent, z_pitch, belief_pitch, scores_pitch, label, whole }
     (dz: F32 Read, belief: F32 Read, costs: F32 Read, scores: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_numbers(line(p.rows, 64), product(&[p.rows, p.samples, p.z_pitch]));
+    grid |p| line(p.rows);
+    work |p| Work::of_numbers(line(p.rows), product(&[p.rows, p.samples, p.z_pitch]));
     twin score;
 }
 

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // a test that stands beside `all` uses its part
 
 use querent::data::{Dataset, synthetic};
+use querent::engine::kernels::Target;
 use querent::nmppg::Config;
 use querent::{Engine, wgpu};
 use std::sync::Arc;
@@ -54,6 +55,11 @@ impl Host {
 
     pub fn engine(&self) -> Engine {
         Engine::on(self.device.clone(), self.queue.clone())
+    }
+
+    /// The engine as it is on a GPU: several calls are one dispatch.
+    pub fn fused(&self) -> Engine {
+        Engine::on_as(self.device.clone(), self.queue.clone(), Target::Gpu)
     }
 
     pub fn has_timestamps(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::{hyper, scalars};
 use crate::engine::cpu::{Args, Real};
 use crate::engine::kernels::words::losses;
-use crate::engine::kernels::{Part, REDUCE, Work, kernel, product};
+use crate::engine::kernels::{Part, REDUCE, Work, kernel, product, workgroups};
 
 kernel! {
     /// Adds a micro-batch's objective, its parts and the predictor's loss to the metrics.
@@ -11,9 +11,9 @@ kernel! {
     [REDUCE, Part::Words(&hyper::WORDS), Part::Words(&scalars::WORDS), Part::Words(&losses::WORDS)]
     { rows, steps, mark0, mark1, mark2 }
     (scalars: F32 Read, losses: F32 Read, settings: F32 Read, metrics: F32 Write)
-    grid |_p| [1, 1, 1];
+    grid |_p| workgroups(1);
     work |p| Work::of_numbers(
-        [1, 1, 1],
+        workgroups(1),
         product(&[p.rows, p.steps + 1, (scalars::LEN + losses::LEN) as u32]),
     );
     twin objective;

@@ -12,8 +12,8 @@ kernel! {
      Part::Words(&scalars::WORDS), Part::Words(&MARKS), RANDOM, masks::PART]
     { rows, steps, features, pitch, first }
     (clock: U32 Read, acquired_at: U32 Read, settings: F32 Read, scalars: F32 Write, masks: F32 Write)
-    grid |p| line(p.rows, 64);
-    work |p| Work::of_threads(line(p.rows, 64));
+    grid |p| line(p.rows);
+    work |p| Work::of_threads(line(p.rows));
     twin submask;
 }
 
