@@ -4,6 +4,7 @@
 use crate::common::{TempDir, assets, distance, engines};
 use crate::spoil::File;
 use querent::Engine;
+use querent::engine::kernels::Target;
 use querent::nmppg::replay::{Case, Outcome};
 use safetensors::Dtype;
 use std::path::PathBuf;
@@ -122,6 +123,14 @@ fn both_engines_reproduce_every_golden() {
     for (name, engine) in engines() {
         check(name, &engine, 1e-4, 1e-5);
     }
+}
+
+/// The same where several calls are one dispatch, as on a GPU.
+#[test]
+fn fused_dispatches_reproduce_every_golden() {
+    let Some(engine) = crate::common::gpu() else { return };
+    let (device, queue) = engine.device().expect("a GPU engine");
+    check("fused", &Engine::on_as(device.clone(), queue.clone(), Target::Gpu), 1e-4, 1e-5);
 }
 
 /// A setting, another value for it (`None`: as published), where that must be seen, and where not.

@@ -164,6 +164,13 @@ impl Method for NmPpg {
                 )));
             }
         }
+        let (wanted, most) = (stage.rollouts, config.gradient.rollouts);
+        if stage.reinforce > 0.0 && wanted > most {
+            return Err(Error::Config(format!(
+                "rollouts is {wanted} in the stage, but {most} in the configuration: its plan keeps no more of an \
+                 instance together"
+            )));
+        }
         Ok(())
     }
 

@@ -169,7 +169,7 @@ impl Layout {
         let path = b.buffer("path", Elem::U32, policy_rows, Scope::Lane);
         Self {
             shape,
-            rollouts: config.most_rollouts(),
+            rollouts: config.gradient.rollouts,
             policy,
             predictor,
             acquired_at,

@@ -394,7 +394,7 @@ impl Case {
                     0.0
                 },
             },
-            gradient: Gradient { tau_hard, ..Gradient::default() },
+            gradient: Gradient { tau_hard, rollouts: stage.rollouts.max(2), ..Gradient::default() },
             seed: r.option("seed", 0)?,
             memory_budget: u64::MAX,
             ..Config::default()
