@@ -1,10 +1,9 @@
 //! Tier 5: golden steps from PyTorch autograd, on every engine: the path, J, L_pred and each gradient; of the
 //! default step also the masks it draws, and the weights and their averages after the update.
 
-use crate::common::{TempDir, assets, distance, engines};
+use crate::common::{TempDir, assets, distance, engines, fused};
 use crate::spoil::File;
 use querent::Engine;
-use querent::engine::kernels::Target;
 use querent::nmppg::replay::{Case, Outcome};
 use safetensors::Dtype;
 use std::path::PathBuf;
@@ -128,9 +127,8 @@ fn both_engines_reproduce_every_golden() {
 /// The same where several calls are one dispatch, as on a GPU.
 #[test]
 fn fused_dispatches_reproduce_every_golden() {
-    let Some(engine) = crate::common::gpu() else { return };
-    let (device, queue) = engine.device().expect("a GPU engine");
-    check("fused", &Engine::on_as(device.clone(), queue.clone(), Target::Gpu), 1e-4, 1e-5);
+    let Some(engine) = fused() else { return };
+    check("fused", &engine, 1e-4, 1e-5);
 }
 
 /// A setting, another value for it (`None`: as published), where that must be seen, and where not.

@@ -197,9 +197,7 @@ impl Pair {
 /// workgroup and with several, and rollouts of an instance that read one another's values.
 #[test]
 fn every_fused_dispatch_agrees() {
-    let Some(engine) = common::gpu() else { return };
-    let (device, queue) = engine.device().expect("a GPU engine");
-    let engine = &Engine::on_as(device.clone(), queue.clone(), Target::Gpu);
+    let Some(engine) = &common::fused() else { return };
     let many = Shape { name: "131 instances, 30 steps", features: 33, rows: 131, steps: 30, ..PLAIN };
     for shape in
         [PLAIN, Shape { options: Some(1.0), ..PLAIN }, many.clone(), Shape { options: Some(1.0), ..many }]

@@ -224,6 +224,23 @@ fn a_step_is_a_dozen_dispatches() {
     }
 }
 
+/// The same of the methods that learn a question at a time.
+#[test]
+fn a_step_of_the_myopic_methods_is_a_dozen_dispatches_too() {
+    let host = Host::default_limits().taken_for_gpu();
+    let data = table(plain(55, 3), [300, 40, 0]);
+    for entry in querent::methods::METHODS.iter().filter(|entry| ["gdfs", "difa"].contains(&entry.name)) {
+        let mut training = (entry.start)(&host.engine, &data, (entry.defaults)(&data)).expect("starts");
+        let plan = training.program().expect("it has a plan").plan();
+        for section in ["step", "warm_up"] {
+            let calls = plan.find_section(section).expect("it is there").calls();
+            let dispatches = plan.dispatches(calls.clone());
+            println!("{} {section}: {dispatches} for {} calls", entry.name, calls.len());
+            assert!(dispatches <= 14, "{} {section}", entry.name);
+        }
+    }
+}
+
 #[test]
 fn odd_shapes_are_valid_at_default_limits() {
     odd_shapes_are_valid_on(&Host::default_limits());

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // a test that stands beside `all` uses its part
 
 use querent::Engine;
+use querent::engine::kernels::Target;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The GPU engine, or `None` where there is no adapter and none is required. With
@@ -24,6 +25,13 @@ pub fn engines() -> Vec<(&'static str, Engine)> {
     let mut engines = vec![("cpu", Engine::cpu())];
     engines.extend(gpu().map(|engine| ("gpu", engine)));
     engines
+}
+
+/// The GPU engine as it is on hardware: kernels that are made for it, and several calls as one dispatch.
+pub fn fused() -> Option<Engine> {
+    let engine = gpu()?;
+    let (device, queue) = engine.device().expect("a GPU engine");
+    Some(Engine::on_as(device.clone(), queue.clone(), Target::Gpu))
 }
 
 /// The largest difference, relative to the largest magnitude expected. A tensor expected to be all

@@ -238,7 +238,8 @@ impl Golden {
             }
         };
         check("cpu f64", &Engine::cpu_f64(), 1e-6, 1e-6);
-        for (name, engine) in common::engines() {
+        let fused = common::fused().map(|engine| ("fused", engine));
+        for (name, engine) in common::engines().into_iter().chain(fused) {
             check(name, &engine, 1e-4, 1e-5);
         }
     }
