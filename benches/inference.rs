@@ -12,6 +12,7 @@ mod support;
 use clap::Parser;
 use querent::data::Part;
 use querent::data::{Dataset, Normalization};
+use querent::measure::{SHAPES, Shape};
 use querent::nmppg::Stepper;
 use querent::nn::{Stack, Tensors};
 use querent::{Engine, Model, Session, Step};
@@ -19,7 +20,6 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use support::contest::{self, Contender};
 use support::peers::{self, Peer, Recipe};
-use support::shapes::{self, SHAPES, Shape};
 use support::stats::{or_dash, short, table};
 use support::{Machine, Outcome, write_json};
 
@@ -28,7 +28,7 @@ use support::{Machine, Outcome, write_json};
 #[command(bin_name = "cargo bench --bench inference --")]
 struct Arguments {
     /// Shapes: syn1, diabetes, cube, mnist [default: syn1, mnist]
-    #[arg(long, value_delimiter = ',', value_parser = shapes::parse)]
+    #[arg(long, value_delimiter = ',')]
     shapes: Vec<Shape>,
     /// Instances that are answered at once.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 10_000])]

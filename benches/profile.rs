@@ -8,13 +8,11 @@ mod support;
 use clap::Parser;
 use querent::Engine;
 use querent::engine::kernels::Target;
-use querent::engine::plan::Call;
+use querent::measure::kernels::{Enough, Part, Parts, counted, timed_blocking};
+use querent::measure::{SHAPES, Shape};
 use querent::nmppg::{Config, Stepper};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
-use support::shapes::{self, SHAPES, Shape};
 use support::stats::{short, table};
 use support::{EngineName, Outcome, engines, write_json};
 
@@ -23,7 +21,7 @@ use support::{EngineName, Outcome, engines, write_json};
 #[command(bin_name = "cargo bench --bench profile --")]
 struct Arguments {
     /// Shapes: syn1, diabetes, cube, mnist [default: all]
-    #[arg(long, value_delimiter = ',', value_parser = shapes::parse)]
+    #[arg(long, value_delimiter = ',')]
     shapes: Vec<Shape>,
     /// Instances of a step.
     #[arg(long, default_value_t = 128)]
@@ -51,15 +49,6 @@ struct Arguments {
     bench: bool,
 }
 
-/// A kernel's calls in a step.
-#[derive(Default)]
-struct Part {
-    calls: usize,
-    flops: f64,
-    bytes: f64,
-    time: Duration,
-}
-
 fn main() -> Outcome<()> {
     let arguments = Arguments::parse();
     let shapes = if arguments.shapes.is_empty() { SHAPES.to_vec() } else { arguments.shapes.clone() };
@@ -69,7 +58,7 @@ fn main() -> Outcome<()> {
         for &shape in &shapes {
             println!("\n{} on {name}, batch {}", shape.name, arguments.batch);
             let (parts, dispatches) = measure(&engine, shape, &arguments)?;
-            let table = report(&parts, arguments.steps);
+            let table = report(&parts);
             println!("{dispatches} dispatches on a GPU, where several calls are one");
             results.push(json!({ "shape": shape.to_json(), "engine": name, "batch": arguments.batch,
                                  "dispatches": dispatches, "parts": table }));
@@ -81,9 +70,6 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// By kernel, and by the size of its calls if those are told apart.
-type Parts = BTreeMap<(&'static str, Option<u64>), Part>;
-
 fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<(Parts, usize)> {
     let mut stepper = stepper_of(engine, shape, arguments)?;
     let plan = stepper.program().plan();
@@ -92,8 +78,6 @@ fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<(Par
         return Err(format!("there is no section `{}`, but {}", arguments.section, names.join(", ")).into());
     };
     let range = section.calls();
-    let key = |call: &Call| (call.kernel.name, arguments.sizes.then_some(call.flops));
-    let steps = arguments.steps;
     // As a GPU's plan is: one that is cut into lanes for cores has more.
     let dispatches = match engine.device() {
         Some((device, queue)) => {
@@ -103,27 +87,13 @@ fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<(Par
         }
         None => plan.dispatches(range.clone()),
     };
-    let mut parts = Parts::new();
-    for call in &stepper.program().plan().calls()[range.clone()] {
-        let part = parts.entry(key(call)).or_default();
-        part.calls += 1;
-        part.flops += call.flops as f64;
-        part.bytes += call.bytes as f64;
-    }
-    if steps == 0 {
-        return Ok((parts, dispatches));
+    if arguments.steps == 0 {
+        return Ok((counted(plan, range, arguments.sizes), dispatches));
     }
     stepper.steps(1);
     stepper.metrics_blocking()?;
-    // On one of rayon's threads: to get there takes as long as a small call.
-    rayon::scope(|_| {
-        let nothing =
-            (0..20).map(|_| timed(&mut stepper, range.start..range.start)).min().unwrap_or_default();
-        for call in (0..steps).flat_map(|_| range.clone()) {
-            let time = timed(&mut stepper, call..call + 1).saturating_sub(nothing);
-            parts.entry(key(&stepper.program().plan().calls()[call])).or_default().time += time;
-        }
-    });
+    let enough = Enough { rounds: arguments.steps, seconds: 0.0 };
+    let (parts, _) = timed_blocking(stepper.program_mut(), range, arguments.sizes, enough)?;
     stepper.metrics_blocking()?;
     Ok((parts, dispatches))
 }
@@ -136,31 +106,19 @@ fn stepper_of(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<S
     Ok(Stepper::new(engine, &shape.table(4096, 0)?, config)?)
 }
 
-/// Runs some calls until they are done.
-fn timed(stepper: &mut Stepper, calls: std::ops::Range<usize>) -> Duration {
-    let started = Instant::now();
-    stepper.program_mut().run(calls, 1);
-    if let querent::engine::Program::Gpu(program) = stepper.program() {
-        // A device that was lost shows at the end, in the metrics.
-        let _ = program.gpu().wait_blocking();
-    }
-    started.elapsed()
-}
-
 /// Prints a table, and returns the same as JSON.
-fn report(parts: &Parts, steps: usize) -> Value {
-    let total: f64 = parts.values().map(|part| part.time.as_secs_f64()).sum();
-    let steps = steps.max(1);
+fn report(parts: &Parts) -> Value {
+    let total: f64 = parts.values().map(|part| part.seconds).sum();
     let sum = |of: fn(&Part) -> f64| parts.values().map(of).sum::<f64>();
     let mut sorted: Vec<_> = parts.iter().collect();
-    sorted.sort_by_key(|(_, part)| std::cmp::Reverse(part.time));
+    sorted.sort_by(|(_, a), (_, b)| b.seconds.total_cmp(&a.seconds));
     let measured = |value: f64| if total > 0.0 { short(value) } else { "–".into() };
     let line = |name: &str, calls: f64, seconds: f64, flops: f64, bytes: f64| {
         vec![
             name.to_string(),
             short(calls),
             measured(seconds * 1e3),
-            measured(100.0 * seconds * steps as f64 / total),
+            measured(100.0 * seconds / total),
             short(flops / 1e6),
             short(bytes / 1e6),
             measured(flops / seconds / 1e9),
@@ -172,17 +130,17 @@ fn report(parts: &Parts, steps: usize) -> Value {
         .map(|((name, size), part)| {
             let name =
                 size.map_or(name.to_string(), |size| format!("{name}, {} MFLOP", short(size as f64 / 1e6)));
-            line(&name, part.calls as f64, part.time.as_secs_f64() / steps as f64, part.flops, part.bytes)
+            line(&name, part.calls as f64, part.seconds, part.flops, part.bytes)
         })
         .collect();
     let (calls, flops, bytes) =
         (sum(|part| part.calls as f64), sum(|part| part.flops), sum(|part| part.bytes));
-    rows.push(line("all", calls, total / steps as f64, flops, bytes));
+    rows.push(line("all", calls, total, flops, bytes));
     print!("{}", table(&["kernel", "calls", "ms", "%", "MFLOP", "MB", "GFLOP/s", "GB/s"], &rows));
     sorted
         .iter()
         .map(|((name, size), part)| {
-            json!({ "kernel": name, "size": size, "calls": part.calls, "seconds": part.time.as_secs_f64() / steps as f64,
+            json!({ "kernel": name, "size": size, "calls": part.calls, "seconds": part.seconds,
                     "flops": part.flops, "bytes": part.bytes })
         })
         .collect()

@@ -8,12 +8,12 @@ mod support;
 
 use clap::Parser;
 use querent::Engine;
+use querent::measure::Shape;
 use querent::nmppg::Stepper;
 use querent::report;
 use serde_json::json;
 use std::path::PathBuf;
 use support::contest::{self, Contender};
-use support::shapes::Shape;
 use support::stats::{short, table};
 use support::{Machine, Outcome, write_json};
 

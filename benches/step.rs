@@ -11,11 +11,11 @@ mod support;
 
 use clap::Parser;
 use querent::Engine;
+use querent::measure::{SHAPES, Shape};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use support::contest::{self, Contender};
 use support::peers::{self, Peer, Recipe};
-use support::shapes::{self, SHAPES, Shape};
 use support::stats::{median, or_dash, short, table};
 use support::{EngineName, Machine, Outcome, engines, write_json};
 
@@ -24,7 +24,7 @@ use support::{EngineName, Machine, Outcome, engines, write_json};
 #[command(bin_name = "cargo bench --bench step --")]
 struct Arguments {
     /// Shapes: syn1, diabetes, cube, mnist [default: all]
-    #[arg(long, value_delimiter = ',', value_parser = shapes::parse)]
+    #[arg(long, value_delimiter = ',')]
     shapes: Vec<Shape>,
     /// Instances of a step.
     #[arg(long, value_delimiter = ',', default_values_t = [128, 1024])]

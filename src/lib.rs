@@ -79,6 +79,9 @@ pub mod engine;
 mod error;
 #[doc(hidden)]
 pub mod files;
+// A browser waits for nothing.
+#[cfg(not(target_arch = "wasm32"))]
+pub mod measure;
 pub mod methods;
 #[doc(hidden)]
 pub mod nn;

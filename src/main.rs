@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args, talk, &mut out),
         Command::Data(args) => data::run(&args, talk, &mut out),
         Command::Methods(args) => methods::run(&args, &mut out),
-        Command::Info(args) => info::run(&args, &mut out),
+        Command::Info(args) => info::run(&args, talk, &mut out),
         Command::Completions(args) => completions::run(&args, Args::command(), &mut out),
     };
     match done.and_then(|()| Ok(out.flush()?)) {

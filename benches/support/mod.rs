@@ -1,10 +1,10 @@
-//! What the benchmarks share: shapes, peers as child processes, the machine's peak, and tables.
+//! What the benchmarks share: peers as child processes, the machine's peak, and tables. The shapes that are measured are
+//! the library's (`querent::measure`), as `querent info --measure` has them too.
 #![allow(dead_code)] // each benchmark uses its part
 
 pub mod contest;
 pub mod machine;
 pub mod peers;
-pub mod shapes;
 pub mod stats;
 
 pub use machine::Machine;

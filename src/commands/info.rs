@@ -1,16 +1,18 @@
 //! `querent info`: what this machine offers to train on.
 
-use super::{Failure, write_table};
+mod measure;
+
+use super::{Failure, Talk, write_table};
 use querent::data::synthetic;
 use querent::engine::gpu::{Adapter, Gpu, adapters};
 use querent::engine::kernels::Target;
 use querent::files::write_atomically;
+use querent::measure::rate_blocking;
 use querent::methods;
 use querent::nmppg::{Config, Stepper};
 use querent::{Engine, Error, wgpu};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Show what this machine offers to train on: adapters, the engine taken, limits, and speed.
 #[derive(clap::Args)]
@@ -23,12 +25,15 @@ pub struct Args {
     /// Do not measure how fast the engines train: a few seconds less.
     #[arg(long)]
     no_measure: bool,
+    #[command(flatten)]
+    measure: measure::Args,
 }
 
 const HELP: &str = "\
 Examples:
   querent info                      adapters, engines, limits, measured speeds
   querent info --no-measure         the same without the measurement
+  querent info --measure -o gpu.json    an adapter, kernel by kernel, to send
   querent info --shaders shaders    one WGSL file a kernel, to read";
 
 /// Runs the command.
@@ -36,7 +41,10 @@ Examples:
 /// # Errors
 /// A folder or file that cannot be written, or an output that cannot be written to. What is wrong
 /// with an adapter is part of the answer.
-pub fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
+pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure> {
+    if args.measure.measure {
+        return measure::run(&args.measure, talk, out);
+    }
     if let Some(folder) = &args.shaders {
         let written = write_shaders(folder)?;
         writeln!(out, "{written} shaders written to {}", folder.display())?;
@@ -185,7 +193,7 @@ fn show_rates(found: &[Adapter], out: &mut impl Write) -> Result<(), Failure> {
     out.flush()?;
     let measured = |engine: Result<Engine, Error>| {
         engine.and_then(|engine| {
-            let rate = rate_blocking(&mut Stepper::new(&engine, &data, config.clone())?)?;
+            let rate = instances_blocking(&mut Stepper::new(&engine, &data, config.clone())?)?;
             Ok((engine.to_string(), rate))
         })
     };
@@ -209,26 +217,13 @@ fn show_rates(found: &[Adapter], out: &mut impl Write) -> Result<(), Failure> {
 }
 
 /// Instances a second, from about a second of training. Waits for the engine inside the timing.
-fn rate_blocking(trainer: &mut Stepper) -> Result<f64, Error> {
-    const TARGET: f64 = 1.0;
-    let batch = trainer.batch();
-    let mut seconds_of = |steps: usize| -> Result<f64, Error> {
-        let start = Instant::now();
-        trainer.steps(steps);
-        trainer.metrics_blocking()?;
-        Ok(start.elapsed().as_secs_f64().max(1e-9))
-    };
-    // Warm: the first steps touch memory and code for the first time.
-    seconds_of(2)?;
-    // More and more steps, until they take long enough to tell how many fit.
-    let mut steps = 1;
-    let mut seconds = seconds_of(steps)?;
-    while seconds < TARGET / 10.0 {
-        steps *= 2;
-        seconds = seconds_of(steps)?;
-    }
-    steps = ((steps as f64 * TARGET / seconds) as usize).max(1);
-    Ok((steps * batch) as f64 / seconds_of(steps)?)
+fn instances_blocking(stepper: &mut Stepper) -> Result<f64, Error> {
+    let batch = stepper.batch();
+    let rate = rate_blocking(1.0, |steps| {
+        stepper.steps(steps);
+        stepper.metrics_blocking().map(drop)
+    })?;
+    Ok(rate * batch as f64)
 }
 
 #[cfg(test)]

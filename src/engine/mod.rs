@@ -83,6 +83,17 @@ impl Engine {
         pollster::block_on(Self::gpu())
     }
 
+    /// The same on a device that tells when its passes begin and end, where it can: for measurements.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be opened; with `hardware_only`, also if there are only software drivers.
+    #[doc(hidden)]
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn timed_gpu_blocking(hardware_only: bool) -> Result<Self> {
+        let gpu = pollster::block_on(Gpu::open_with(hardware_only, Self::useful_features()))?;
+        Ok(Self { kind: Kind::Gpu(gpu.shared()) })
+    }
+
     /// The host's device.
     pub fn on(device: wgpu::Device, queue: wgpu::Queue) -> Self {
         Self { kind: Kind::Gpu(Gpu::on(device, queue).shared()) }

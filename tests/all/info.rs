@@ -67,6 +67,82 @@ fn info_measures_the_engines() {
     }
 }
 
+/// An adapter, kernel by kernel: a tiny step of a shape, shown and written.
+#[test]
+fn info_measures_an_adapter() {
+    if common::gpu().is_none() {
+        return;
+    }
+    let dir = TempDir::new("info-measure");
+    let file = dir.0.join("gpu.json");
+    let tiny = [
+        "info",
+        "--measure",
+        "--engine",
+        "gpu",
+        "--shapes",
+        "syn1",
+        "--batches",
+        "8,16",
+        "--seconds",
+        "0.01",
+    ];
+    let (code, out, err) = run(querent(&tiny).arg("-o").arg(&file));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("measuring dispatches") && err.contains("measuring syn1, batch 16"), "{err}");
+    assert!(out.contains("a dispatch that waits") && out.contains("syn1, batch 8: its kernels"), "{out}");
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).expect("reads")).expect("JSON");
+    for cost in ["dispatch_microseconds", "round_trip_microseconds", "copy_gigabytes_per_second"] {
+        assert!(report["costs"][cost].as_f64().is_some_and(|cost| cost > 0.0), "{cost}: {report}");
+    }
+    assert!(
+        report["device"]["limits"]["max_buffer_size"].as_u64().is_some_and(|limit| limit > 0),
+        "{report}"
+    );
+    let steps = report["steps"].as_array().expect("steps");
+    assert_eq!(steps.iter().map(|step| step["batch"].as_u64()).collect::<Vec<_>>(), [Some(8), Some(16)]);
+    for step in steps {
+        let kernels = step["kernels"].as_array().expect("kernels");
+        let sum = |of: &str| kernels.iter().filter_map(|kernel| kernel[of].as_f64()).sum::<f64>();
+        // Every dispatch is of a kernel, and all of them together are what the last line says.
+        assert_eq!(sum("calls"), step["dispatches"].as_f64().expect("a number"), "{step}");
+        assert!((sum("gflop") - step["all_kernels"]["gflop"].as_f64().expect("a number")).abs() < 1e-9);
+        assert!(sum("milliseconds") > 0.0 && sum("megabytes") > 0.0, "{step}");
+        for speed in ["instances_per_second", "cpu_instances_per_second", "recording_microseconds"] {
+            assert!(step[speed].as_f64().is_some_and(|speed| speed > 0.0), "{speed}: {step}");
+        }
+    }
+}
+
+/// What cannot be measured or written is known before anything is measured.
+#[test]
+fn what_cannot_be_measured_is_refused_at_once() {
+    let dir = TempDir::new("info-refused");
+    let nowhere = dir.0.join("no").join("gpu.json");
+    let nowhere = nowhere.to_str().expect("text");
+    for (arguments, what) in [
+        (&["--measure", "--engine", "cpu"][..], "--measure is about adapters"),
+        (&["--measure", "--engine", "gpu", "--seconds", "0"], "--seconds is 0"),
+        (&["--measure", "--engine", "gpu", "--batches", "128,0"], "--batches has a 0"),
+        (&["--measure", "--shapes", "syn9"], "no shape is called `syn9`; there are syn1, diabetes"),
+        (&["--measure", "--engine", "gpu", "-o", nowhere], "there is no folder"),
+        (&["-o", "gpu.json"], "--measure"),
+        (&["--measure", "--no-measure"], "cannot be used with"),
+    ] {
+        let (code, out, err) = run(&mut querent(&[&["info"][..], arguments].concat()));
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(err.contains(what), "{arguments:?}: {err}");
+    }
+    // No hardware: a software driver is measured only if that is what was asked for.
+    let (code, _, err) = run(querent(&["info", "--measure"])
+        .envs([("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")]));
+    if cfg!(target_os = "linux") {
+        assert_eq!(code, Some(2));
+        assert!(err.contains("--engine gpu measures a software driver"), "{err}");
+    }
+}
+
 /// Adapters come from Vulkan alone on Linux, and its loader can be told to find none.
 #[cfg(target_os = "linux")]
 #[test]

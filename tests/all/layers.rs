@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["asking"],
     &["train"],
     &["methods"],
+    &["measure"],
     &["digest"],
     &["run"],
     &["compare"],

@@ -88,6 +88,11 @@ pub async fn adapters() -> Vec<Adapter> {
 impl Gpu {
     /// Opens the best adapter; with `hardware_only`, software drivers are passed over.
     pub async fn open(hardware_only: bool) -> Result<Self> {
+        Self::open_with(hardware_only, wgpu::Features::empty()).await
+    }
+
+    /// The same, with those of some features that the adapter has.
+    pub async fn open_with(hardware_only: bool, useful: wgpu::Features) -> Result<Self> {
         if hardware_only && !super::hardware::is_possible() {
             return Err(Error::NoAdapter(how_to_get_one(hardware_only)));
         }
@@ -105,7 +110,7 @@ impl Gpu {
         let (device, queue) = adapter
             .request_device(&wgpu::DeviceDescriptor {
                 label: Some("querent"),
-                required_features: wanted_features(&adapter),
+                required_features: wanted_features(&adapter) | (adapter.features() & useful),
                 required_limits: limits,
                 ..Default::default()
             })

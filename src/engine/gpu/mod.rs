@@ -8,9 +8,11 @@ mod hardware;
 mod program;
 mod readback;
 mod slice;
+mod times;
 
 pub use context::{Adapter, Gpu, adapters};
 pub use program::GpuProgram;
 pub(crate) use program::{buffer_bytes, check_grid, check_limits};
 pub use readback::Readback;
 pub(crate) use slice::{Arrival, Fate, PAYLOAD, RETURN, Recording, Slice, Slices};
+pub use times::Submitted;

@@ -1,13 +1,14 @@
 //! The shapes that are measured, random tables of these shapes, and the arithmetic a step needs.
 
-use super::Outcome;
-use querent::data::{Dataset, Split};
-use querent::nmppg::{Config, Stage, Stepper};
-use querent::random::{Source, unit};
-use querent::{Engine, Feature, Problem};
+use crate::data::{Dataset, Split};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::methods::nmppg::{Config, Stage, Stepper};
+use crate::problem::{Feature, Problem};
+use crate::random::{Source, unit};
 
 /// A problem's sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Shape {
     /// How it is called.
     pub name: &'static str,
@@ -31,12 +32,16 @@ pub const SHAPES: [Shape; 4] = [
     Shape { name: "mnist", d: 784, columns: 784, k: 30, classes: 10, hidden: 256 },
 ];
 
-/// The shape of a name, for clap.
-pub fn parse(name: &str) -> Result<Shape, String> {
-    SHAPES.into_iter().find(|shape| shape.name == name).ok_or_else(|| {
-        let names: Vec<&str> = SHAPES.iter().map(|shape| shape.name).collect();
-        format!("no shape of that name; there are {}", names.join(", "))
-    })
+impl std::str::FromStr for Shape {
+    type Err = Error;
+
+    /// The shape of a name.
+    fn from_str(name: &str) -> Result<Self> {
+        SHAPES.into_iter().find(|shape| shape.name == name).ok_or_else(|| {
+            let names: Vec<&str> = SHAPES.iter().map(|shape| shape.name).collect();
+            Error::Config(format!("no shape is called `{name}`; there are {}", names.join(", ")))
+        })
+    }
 }
 
 impl Shape {
@@ -80,14 +85,14 @@ impl Shape {
     }
 
     /// Costs of 1 and classes without names.
-    pub fn problem(&self) -> Outcome<Problem> {
+    pub fn problem(&self) -> Result<Problem> {
         let features = (0..self.d).map(|i| Feature { name: format!("x{i}"), cost: 1.0 }).collect();
         let classes = (0..self.classes).map(|class| class.to_string()).collect();
-        Ok(Problem::new(features, self.group_of_column(), classes)?)
+        Problem::new(features, self.group_of_column(), classes)
     }
 
     /// A random table.
-    pub fn table(&self, rows: usize, test: usize) -> Outcome<Dataset> {
+    pub fn table(&self, rows: usize, test: usize) -> Result<Dataset> {
         let split = |rows: usize, stream: u32| {
             let source = Source::new(1, stream, 0);
             let value = |row: usize, column: usize| {
@@ -100,7 +105,7 @@ impl Shape {
                 y: (0..rows).map(|row| source.bits(row as u32, 1, 0)[3] % self.classes as u32).collect(),
             }
         };
-        Ok(Dataset::new(self.problem()?, split(rows, 100), Split::default(), split(test, 101))?)
+        Dataset::new(self.problem()?, split(rows, 100), Split::default(), split(test, 101))
     }
 
     /// The published settings: a rollout a row, to the horizon, and dropout.
@@ -115,7 +120,7 @@ impl Shape {
 
     /// Training steps ready to be timed. λ as published makes the policy ask to the horizon, so that
     /// nothing an engine skips in rollouts that have stopped can count for it here.
-    pub fn stepper(&self, engine: &Engine, batch: usize, rows: usize) -> Outcome<Stepper> {
+    pub fn stepper(&self, engine: &Engine, batch: usize, rows: usize) -> Result<Stepper> {
         let config = self.config(batch);
         let mut stepper = Stepper::new(engine, &self.table(rows.max(batch), 0)?, config.clone())?;
         stepper.set_stage(Stage {
