@@ -128,8 +128,9 @@ impl Flags {
         if let Some(epochs) = self.epochs {
             config.schedule.stage_epochs = epochs;
         }
+        let before = config.clone();
         self.set.iter().try_for_each(|change| config.set(change))?;
-        Ok(config)
+        Ok(config.for_batch(&before))
     }
 
     pub fn folder(&self, task: &Task) -> PathBuf {

@@ -15,14 +15,19 @@ pub static ENTRY: Entry = Entry {
     tradeoff: Tradeoff::Alpha,
     thresholds: |_| Vec::new(),
     defaults: |data| serde_json::to_value(Config::for_table(data, Alpha::Auto)).unwrap_or_default(),
-    // How far the average reaches back follows from how long the run is.
+    // Rates and lengths follow from the batch, and how far the average reaches back from how long the run is.
     settle: |defaults, chosen| {
-        let config = read(&chosen)?;
-        let is_default = config.schedule.ema == read(defaults)?.schedule.ema;
+        let (config, mut defaults) = (read(&chosen)?, read(defaults)?);
+        let is_default = config.schedule.ema == defaults.schedule.ema;
         let base = Config::default().schedule.ema;
-        let config = if is_default { config.with(|c| c.schedule.ema = base).settled() } else { config };
-        storable("the configuration", &config)
+        if !is_default {
+            return storable("the configuration", &config.for_batch(&defaults));
+        }
+        let config = config.with(|c| c.schedule.ema = base);
+        defaults.schedule.ema = base;
+        storable("the configuration", &config.for_batch(&defaults).settled())
     },
+    large_batch: Some(LARGE_BATCH),
     tried: super::trial::TRIED,
     try_blocking: |engine, data, settings, names| Ok(read(settings)?.tried_blocking(engine, data, names)?.1),
     widen: |settings, width| {
@@ -39,6 +44,8 @@ fn read(settings: &Value) -> Result<Config> {
     usual::read(super::NAME, settings)
 }
 
+/// What a GPU that a step of the usual size cannot fill may take: measured (docs/training.md), as the rule below is.
+const LARGE_BATCH: usize = 1024;
 /// From so many training rows on the predictor need not be kept from learning them by heart.
 const MANY_ROWS: usize = 20_000;
 /// Its share of the loss on sub-masks is then less, and what it is for gets the rest.
@@ -61,6 +68,33 @@ impl Config {
         config.settled()
     }
 
+    /// The same settings with what fits a batch that is larger than that of the defaults, where nobody chose otherwise: a
+    /// setting is taken as chosen if it differs from the default. The run sees as many rows as before, so an epoch has as
+    /// many times fewer steps and the average of the weights reaches back over as many times fewer; the rates grow with
+    /// the square root of the batch, as the noise of a gradient falls with it, which is what Adam's steps are scaled by.
+    pub fn for_batch(mut self, defaults: &Self) -> Self {
+        let times = self.batch as f64 / defaults.batch.max(1) as f64;
+        // Of smaller ones nothing is known.
+        if times <= 1.0 {
+            return self;
+        }
+        let (s, d) = (&mut self.schedule, &defaults.schedule);
+        if s.epoch_steps == d.epoch_steps {
+            s.epoch_steps = ((d.epoch_steps as f64 / times).round() as usize).max(1);
+        }
+        for (rate, default) in
+            [(&mut s.policy_rate, d.policy_rate), (&mut s.predictor_rate, d.predictor_rate)]
+        {
+            if *rate == default {
+                *rate = default * times.sqrt();
+            }
+        }
+        if s.ema == d.ema {
+            s.ema = (d.ema * times).min(1.0);
+        }
+        self
+    }
+
     /// The same settings with an average of the weights that can follow within the run, however short it is.
     pub fn settled(mut self) -> Self {
         let s = &mut self.schedule;
@@ -74,6 +108,36 @@ impl Config {
 mod tests {
     use super::*;
     use crate::data::synthetic;
+
+    #[test]
+    fn rates_and_lengths_follow_from_a_large_batch() {
+        let data = synthetic::syn1(0, [60_000, 100, 100]).expect("valid");
+        let defaults = (ENTRY.defaults)(&data);
+        let settled = |changes: &[&str]| {
+            let mut chosen = defaults.clone();
+            for change in changes {
+                crate::methods::set::set(&mut chosen, change, super::super::RENAMED).expect("a setting");
+            }
+            read(&(ENTRY.settle)(&defaults, chosen).expect("fits")).expect("reads").schedule
+        };
+        let usual = settled(&[]);
+        assert_eq!(usual, read(&defaults).expect("reads").schedule);
+        let large = settled(&["batch=1024"]);
+        assert_eq!((usual.epoch_steps, large.epoch_steps), (900, 113));
+        // As many rows: one pass over them each.
+        let rows = |schedule: &super::super::Schedule, batch| {
+            batch * usual::whole_passes(schedule.epoch_steps, usual::pass(60_000, batch))
+        };
+        assert!(rows(&usual, 128).abs_diff(rows(&large, 1024)) < 1024);
+        assert!((large.policy_rate / usual.policy_rate - 8f64.sqrt()).abs() < 1e-12);
+        assert!((large.predictor_rate / usual.predictor_rate - 8f64.sqrt()).abs() < 1e-12);
+        assert_eq!((usual.ema, large.ema), (0.0025, 0.02));
+        // What was chosen stays, and what is smaller than the default changes nothing.
+        let chosen = settled(&["batch=1024", "policy_rate=0.002", "epoch_steps=500", "ema=0.01"]);
+        assert_eq!((chosen.policy_rate, chosen.epoch_steps, chosen.ema), (0.002, 500, 0.01));
+        assert_eq!(chosen.predictor_rate, large.predictor_rate);
+        assert_eq!(settled(&["batch=64"]), usual);
+    }
 
     #[test]
     fn defaults_follow_from_the_rows() {
