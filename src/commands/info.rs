@@ -114,6 +114,7 @@ fn show_engine(found: &[Adapter], out: &mut impl Write) -> Result<(), Failure> {
     };
     if engine.device().is_some() {
         writeln!(out, "  because: it is the best hardware adapter")?;
+        writeln!(out, "  `train` measures first whether it is faster than the CPU for its problem")?;
     } else if found.is_empty() {
         writeln!(out, "  because: {}", reason(false))?;
         writeln!(out, "  The CPU engine serves until there is an adapter.")?;

@@ -1,6 +1,7 @@
 //! `querent train`: one model for a range of α, or one for each α and seed.
 
 pub(super) mod aim;
+pub(super) mod engine;
 mod folder;
 pub(super) mod lock;
 pub(super) mod minutes;
@@ -11,6 +12,8 @@ pub(super) mod tried;
 use super::source::Source;
 use super::{Failure, Talk, curve, interrupt, say};
 use aim::Aim;
+pub use engine::EngineName;
+use engine::Trained;
 use minutes::Allotted;
 pub use minutes::Pace;
 use model::Job;
@@ -20,7 +23,7 @@ use querent::methods::fixed;
 use querent::methods::set::set;
 use querent::methods::{self, Entry};
 use querent::nmppg::{self, Config};
-use querent::{Engine, Error, Model};
+use querent::{Error, Model};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -54,7 +57,8 @@ pub struct Args {
     /// Seeds of weights and noise: one model for each.
     #[arg(long, value_name = "N,M,…", value_delimiter = ',', default_value = "0")]
     pub(super) seeds: Vec<u64>,
-    /// What computes: auto takes a hardware GPU if there is one.
+    /// What computes: auto takes a hardware GPU if there is one and a few steps on it are faster than on the CPU; where a
+    /// larger batch is faster still there, and the table is large enough, it is taken with rates that fit.
     #[arg(long, value_enum, default_value = "auto")]
     pub(super) engine: EngineName,
     /// Where the models and run.json go [default: runs/NAME].
@@ -94,32 +98,6 @@ pub struct Args {
     /// Where the catalog's files are [default: QUERENT_DATA, or `querent` in the user's data folder].
     #[arg(long, value_name = "DIR")]
     pub(super) data_dir: Option<PathBuf>,
-}
-
-/// The engines' names.
-#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EngineName {
-    /// A hardware GPU if there is one, else the CPU.
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// A GPU, also a software one.
-    Gpu,
-}
-
-impl EngineName {
-    /// The engine.
-    ///
-    /// # Errors
-    /// There is none of that kind.
-    pub fn open(self) -> querent::Result<Engine> {
-        match self {
-            Self::Auto => Engine::auto_blocking(),
-            Self::Cpu => Ok(Engine::cpu()),
-            Self::Gpu => Engine::gpu_blocking(),
-        }
-    }
 }
 
 // Examples fit 80 columns; a paragraph is one line, which clap breaks where the terminal ends.
@@ -208,7 +186,8 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     for aim in &aims {
         (entry.check)(&prepared.data, &settings(args, entry, &prepared.data, aim, 0)?)?;
     }
-    let engine = args.engine.open()?;
+    let first = Trained { args, talk, entry, data: &prepared.data, aim: &aims[0] };
+    let (engine, batch) = first.fastest_with_batch(args.engine.open()?)?;
     let folder = args.out.clone().unwrap_or_else(|| Path::new("runs").join(source.name()));
     let (mut record, _lock) = folder::open(&folder, args, &source, &prepared, &engine)?;
     let single = aims.len() * args.seeds.len() == 1;
@@ -219,8 +198,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     interrupt::answer("stopping after this epoch; press again to stop at once", false);
     announce(talk, &source, &prepared);
     aims.iter().filter_map(|aim| aim.warning(&prepared.data)).for_each(|warning| say(talk, warning));
-    let (how, what) = ((entry, &engine), (&source, &prepared.data));
-    let args = &tried::with_tried(args, talk, how, what, &mut record)?;
+    let args = &tried::with_tried(&first, (&engine, batch), &source, &mut record)?;
     if interrupt::pressed() {
         return Err(Failure::Refused("interrupted before the first epoch: nothing is kept".into()));
     }

@@ -73,6 +73,13 @@ pub trait Training: wgpu::WasmNotSend {
     fn try_model(&mut self) -> Result<Option<Model>>;
     /// Buffers that a host on the same device may draw from. `None` on the CPU engine.
     fn buffers(&self) -> Option<Buffers<'_>>;
+    /// Does so many training steps and waits for them, to see how long they take. They are not part of the run, which is
+    /// to be thrown away.
+    ///
+    /// # Errors
+    /// A gradient was not a finite number, or the device was lost.
+    #[doc(hidden)]
+    fn rehearse_blocking(&mut self, steps: usize) -> Result<()>;
     /// The plan and its buffers, for tests of its kernels; `None` for a method without a plan.
     #[doc(hidden)]
     fn program(&mut self) -> Option<&mut Program>;
@@ -129,6 +136,11 @@ impl<M: Method> Training for Trainer<M> {
     }
     fn buffers(&self) -> Option<Buffers<'_>> {
         Trainer::buffers(self)
+    }
+    fn rehearse_blocking(&mut self, steps: usize) -> Result<()> {
+        let stepper = self.stepper_mut();
+        stepper.steps(steps);
+        stepper.means_blocking().map(drop)
     }
     fn program(&mut self) -> Option<&mut Program> {
         Some(self.stepper_mut().program_mut())

@@ -22,6 +22,7 @@ mod seeds;
 mod spoil;
 
 mod aaco;
+mod auto;
 mod available;
 mod bad_input;
 mod bad_tables;

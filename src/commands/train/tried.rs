@@ -2,6 +2,7 @@
 //! that goes on has them as well.
 
 use super::aim::Aim;
+use super::engine::{Trained, said};
 use super::{Args, settings};
 use crate::commands::source::Source;
 use crate::commands::{Failure, Talk, say};
@@ -10,23 +11,24 @@ use querent::data::Dataset;
 use querent::methods::Entry;
 use querent::run::Run;
 
-/// The arguments with what was tried and found better. Data sets of the catalog keep the settings that their results are
-/// known with.
+/// The arguments with what was tried and found better, and with the batch that the engine gains by, if it does. Data sets of the catalog keep the settings that their results are
+/// known with, but for the batch.
 ///
 /// # Errors
 /// Trying failed.
 pub fn with_tried(
-    args: &Args,
-    talk: Talk,
-    (entry, engine): (&Entry, &Engine),
-    (source, data): (&Source, &Dataset),
+    trained: &Trained,
+    (engine, batch): (&Engine, Option<String>),
+    source: &Source,
     record: &mut Run,
 ) -> Result<Args, Failure> {
+    let Trained { args, talk, entry, data, .. } = *trained;
     let is_new = !record.points.iter().any(|point| point.method == entry.name);
     // A run that has to keep to a time has none for this.
     let may = args.minutes.is_none() && matches!(source, Source::File(_));
     if is_new && !record.tried.contains_key(entry.name) {
-        let better = if may { better(args, talk, (entry, engine), data)? } else { Vec::new() };
+        let mut better = if may { better(args, talk, (entry, engine), data)? } else { Vec::new() };
+        better.extend(batch);
         record.tried.insert(entry.name.to_string(), better);
     }
     let tried = record.tried.get(entry.name).cloned().unwrap_or_default();
@@ -65,10 +67,6 @@ pub fn better(
 
 /// The settings that nobody has decided on.
 fn open(args: &Args, entry: &Entry) -> Vec<&'static str> {
-    let said = |name: &str| {
-        let names = args.set.iter().map(|assignment| assignment.split('=').next().unwrap_or_default().trim());
-        names.into_iter().any(|said| said.rsplit('.').next() == Some(name))
-            || (name == "predictor" && args.hidden.is_some())
-    };
-    entry.tried.iter().copied().filter(|name| !said(name)).collect()
+    let is_said = |name: &str| said(args, name) || (name == "predictor" && args.hidden.is_some());
+    entry.tried.iter().copied().filter(|name| !is_said(name)).collect()
 }

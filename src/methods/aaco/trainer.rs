@@ -225,6 +225,9 @@ impl Training for Trainer {
     fn buffers(&self) -> Option<Buffers<'_>> {
         self.inner.buffers()
     }
+    fn rehearse_blocking(&mut self, steps: usize) -> Result<()> {
+        self.inner.rehearse_blocking(steps)
+    }
     fn program(&mut self) -> Option<&mut Program> {
         Training::program(&mut self.inner)
     }
