@@ -3,6 +3,7 @@
 
 pub mod conversation;
 pub mod fields;
+pub mod lines;
 pub mod page;
 pub mod understand;
 pub mod view;

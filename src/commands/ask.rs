@@ -1,13 +1,12 @@
 //! `querent ask`: one case, asked through in the terminal or by another program.
 
 mod advance;
-mod json;
 mod terminal;
 
 use super::choice::Choice;
 use super::{Failure, Talk, interrupt, say};
 use querent::Model;
-use querent::asking::expected;
+use querent::asking::{expected, lines};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use terminal::Terminal;
@@ -74,8 +73,14 @@ has ended again, and the end of the input between two cases is a good end. docs/
 
 The exit code is 0 if an answer was reached, 2 if the input ended before, or after Ctrl-C.";
 
-/// Where lines of input come from.
-type NextLine<'l> = &'l mut dyn FnMut() -> std::io::Result<Option<String>>;
+impl From<lines::Failure> for Failure {
+    fn from(failure: lines::Failure) -> Self {
+        match failure {
+            lines::Failure::Line(error) => Self::Output(error),
+            ended @ lines::Failure::Ended(_) => Self::Refused(ended.to_string()),
+        }
+    }
+}
 
 /// Runs the command.
 ///
@@ -91,7 +96,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     let mut lines = std::io::stdin().lock().lines();
     let mut next_line = move || lines.next().transpose();
     if args.json {
-        return json::talk(&session, args.repeat, &mut next_line, out);
+        return Ok(lines::talk(&session, args.repeat, &mut next_line, out)?);
     }
     let answers = advance::in_advance(&model, &args.answer)?;
     let echo = !std::io::stdin().is_terminal();

@@ -1,8 +1,9 @@
 //! The conversation with a person.
 
-use super::{Failure, NextLine, Talk, say};
+use super::{Failure, Talk, say};
 use querent::Session;
 use querent::asking::fields::{fields_of, known, odd, shown_classes, tell};
+use querent::asking::lines::NextLine;
 use querent::asking::understand::{Meant, Wish, understand};
 use querent::asking::why;
 use querent::data::encoding::{Field, Notice, short};

@@ -1,13 +1,26 @@
-//! `querent ask --json`: the same conversation, an object a line.
+//! A case asked through by another program: an object a line, each way (`querent ask --json`).
 
-use super::{Failure, NextLine};
-use querent::Session;
-use querent::asking::fields::{belief, described, fields_of, known, odd, tell};
-use querent::asking::why;
-use querent::data::encoding::{Encoding, Field, Notice};
-use querent::data::nearest::{but_for_case, did_you_mean};
+use super::fields::{belief, described, fields_of, known, odd, tell};
+use super::why;
+use crate::data::encoding::{Encoding, Field, Notice};
+use crate::data::nearest::{but_for_case, did_you_mean};
+use crate::policy::{Answer, Session};
 use serde_json::{Map, Value, json};
 use std::io::Write;
+
+/// Where lines of input come from; `None` where they end.
+pub type NextLine<'l> = &'l mut dyn FnMut() -> std::io::Result<Option<String>>;
+
+/// Why a conversation could not be brought to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A line cannot be read or written.
+    #[error(transparent)]
+    Line(#[from] std::io::Error),
+    /// The input ended while something was asked for.
+    #[error("the input ended while `{0}` was asked for: this case has no answer")]
+    Ended(String),
+}
 
 /// What a line of input says.
 #[derive(Debug, PartialEq)]
@@ -105,9 +118,7 @@ impl<W: Write> Line<'_, W> {
 
     /// What is said to a question; what cannot be understood, and `why`, are dealt with here. `None`: ask again.
     fn receive(&mut self, session: &Session<'_>, what: &str) -> Result<Option<Said>, Failure> {
-        let line = (self.next_line)()?.ok_or_else(|| {
-            Failure::Refused(format!("the input ended while `{what}` was asked for: this case has no answer"))
-        })?;
+        let line = (self.next_line)()?.ok_or_else(|| Failure::Ended(what.into()))?;
         self.understand(session, &line)
     }
 
@@ -240,7 +251,7 @@ impl<W: Write> Line<'_, W> {
         let names = session.model().problem().features();
         let asked: Vec<&str> = session
             .trace()
-            .filter(|event| event.answer == querent::Answer::Asked)
+            .filter(|event| event.answer == Answer::Asked)
             .map(|event| names[event.feature].name.as_str())
             .collect();
         self.send(json!({
