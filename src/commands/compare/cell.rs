@@ -1,7 +1,7 @@
 //! One cell: a training and its points, or what is done instead of one. What comes of it is the same whenever and wherever
 //! it is done, but for how long it took, which stands in a file of its own.
 
-use super::plan::{Cell, Plan, State, content};
+use super::plan::{Plan, content};
 use crate::commands::source::Source;
 use crate::commands::train::aim::Aim;
 use crate::commands::train::engine::Trained;
@@ -13,7 +13,8 @@ use crate::commands::{Failure, Talk, say};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use querent::compare::{
-    Curve, EVERYTHING, NOTHING, Outcome, Paths, Point, Times, at_even_distances, thresholds, tree,
+    Cell, Curve, EVERYTHING, FAILURE, NOTHING, OUTCOME, Outcome, Paths, Point, State, TIMES, Times,
+    at_even_distances, thresholds, tree,
 };
 use querent::data::Part;
 use querent::data::table::Prepared;
@@ -25,12 +26,6 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-/// What comes of a cell, in its folder; when it is there, the cell is done.
-pub const OUTCOME: &str = "outcome.json";
-/// How long it took.
-pub const TIMES: &str = "times.json";
-/// Why it failed.
-pub const FAILURE: &str = "failure.txt";
 /// Every step of every test row.
 pub const EVALUATION: &str = "evaluation.csv.gz";
 /// What training goes on from.

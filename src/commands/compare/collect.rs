@@ -1,10 +1,10 @@
 //! Puts the outcomes of the cells together: tables for programs, a page for people.
 
 use super::cell::{EVALUATION, head};
-use super::plan::{Cell, Plan, State};
+use super::plan::Plan;
 use super::text;
 use crate::commands::Failure;
-use querent::compare::{Outcome, Standing, Times};
+use querent::compare::{Cell, Outcome, Standing, State, Times};
 use querent::files::{Writing, write_atomically};
 use querent::policy::evaluate::quoted;
 use querent::report::{Notes, comparison, curves, save};

@@ -7,7 +7,7 @@ use crate::commands::source::Source;
 use crate::commands::train;
 use crate::commands::train::aim::Aim;
 use crate::commands::{Failure, Talk};
-use querent::compare::{Outcome, Times};
+use querent::compare::{Cell, Table, check};
 use querent::data::Dataset;
 use querent::data::table::Schema;
 use querent::files::write_atomically;
@@ -15,7 +15,7 @@ use querent::methods::{self, Tradeoff};
 use querent::policy::AlphaRange;
 use querent::policy::tradeoff::rounded;
 use querent::{Error, compare};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -33,88 +33,6 @@ pub struct Plan {
     pub options: Options,
     /// Its cells; their numbers are their places here.
     pub cells: Vec<Cell>,
-}
-
-/// A table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Table {
-    /// Its name in pictures and tables.
-    pub name: String,
-    /// A `problem.toml`, as seen from anywhere, or the name of a data set.
-    pub problem: String,
-    /// What is in it: the hash of its files, or its name, where the catalog checks them.
-    pub content: String,
-}
-
-/// A cell: a deterministic piece of work with an outcome of its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
-    /// The table's name.
-    pub table: String,
-    /// A method, or what is done instead of one.
-    pub method: String,
-    /// The seed.
-    pub seed: u64,
-    /// The α that it is trained for; `None` for the whole curve.
-    pub alpha: Option<f64>,
-    /// The hash of what it depends on.
-    pub hash: String,
-    /// Its folder in that of the comparison.
-    pub folder: String,
-}
-
-/// How far a cell is.
-#[derive(Clone, Debug, PartialEq)]
-pub enum State {
-    /// Its outcome is there.
-    Done(Box<(Outcome, Times)>),
-    /// It was tried, and failed like this.
-    Failed(String),
-    /// Neither.
-    Open,
-}
-
-impl State {
-    /// In a word.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Done(_) => "done",
-            Self::Failed(_) => "failed",
-            Self::Open => "open",
-        }
-    }
-}
-
-impl Cell {
-    /// What it is, for people.
-    pub fn name(&self) -> String {
-        format!("{}, {}, seed {}, {}", self.table, self.method, self.seed, self.what())
-    }
-
-    /// Which trade-offs it is for.
-    pub fn what(&self) -> String {
-        self.alpha.map_or("curve".into(), |alpha| format!("α {alpha}"))
-    }
-
-    /// How far it is, in the folder of a comparison.
-    pub fn state(&self, out: &Path) -> State {
-        let here = out.join(&self.folder);
-        let outcome = read::<Outcome>(&here.join(super::cell::OUTCOME));
-        match (outcome, read::<Times>(&here.join(super::cell::TIMES))) {
-            (Some(outcome), Some(times)) if outcome.hash == self.hash => {
-                State::Done(Box::new((outcome, times)))
-            }
-            _ => match std::fs::read_to_string(here.join(super::cell::FAILURE)) {
-                Ok(why) => State::Failed(why),
-                Err(_) => State::Open,
-            },
-        }
-    }
-}
-
-/// A file of ours; `None` if it is not there or not whole.
-fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
 }
 
 impl Plan {
@@ -256,8 +174,9 @@ impl Plan {
             ),
             _ => Error::io(&path, error),
         })?;
-        let plan = serde_json::from_str(&text)
+        let plan: Self = serde_json::from_str(&text)
             .map_err(|error| Error::file(&path, format!("not a comparison of this version: {error}")))?;
+        check(&plan.tables, &plan.cells).map_err(|error| Error::file(&path, error.to_string()))?;
         Ok(plan)
     }
 

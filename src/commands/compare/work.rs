@@ -1,11 +1,11 @@
 //! All cells on one machine: as many at a time as there are cores, each a process of its own with one core, so that one that
 //! fails, or is killed, takes no other with it.
 
-use super::plan::{Cell, Plan, State};
+use super::plan::Plan;
 use crate::commands::{Failure, Talk, say};
 use indicatif::{ProgressBar, ProgressStyle};
 use querent::Error;
-use querent::compare::Times;
+use querent::compare::{Cell, State, Times};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::IsTerminal;
