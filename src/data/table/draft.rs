@@ -1,11 +1,11 @@
 //! Writes the first `problem.toml`, with its guesses and doubts as comments: it is meant to be edited.
 
 use super::cut::{Cut, NumberTarget};
-use super::guess::{Doubt, Guess};
+use super::guess::Guess;
 use super::prices::Price;
 use super::profile::Profile;
 use super::schema::{Kind, Preprocessing, Split, missing_words};
-use crate::data::encoding::{in_order, short};
+use crate::data::encoding::in_order;
 use crate::data::numbers::Decimal;
 use std::fmt::Write;
 use std::path::Path;
@@ -194,18 +194,6 @@ fn write_feature(out: &mut String, guess: &Guess, price: &Price) -> std::fmt::Re
     let is_out = guess.is_out();
     writeln!(out, "\n[[feature]]")?;
     writeln!(out, "name = {}", quoted(&guess.name))?;
-    let mut seen = Vec::new();
-    if let Some([low, high]) = guess.range {
-        seen.push(format!("{} to {}", short(low), short(high)));
-    }
-    match guess.different {
-        Some(count) if guess.kind != Kind::Binary => seen.push(format!("{count} different")),
-        None => seen.push("many different".into()),
-        _ => {}
-    }
-    if guess.missing > 0.0 {
-        seen.push(format!("{}% missing", short(100.0 * guess.missing)));
-    }
     let kind = match guess.kind {
         Kind::Numeric => "numeric",
         Kind::Binary => "binary",
@@ -213,7 +201,8 @@ fn write_feature(out: &mut String, guess: &Guess, price: &Price) -> std::fmt::Re
         Kind::Ordinal => "ordinal",
         Kind::Date => "date",
     };
-    let comment = if seen.is_empty() { String::new() } else { format!("  # {}", seen.join(", ")) };
+    let seen = guess.seen();
+    let comment = if seen.is_empty() { seen } else { format!("  # {seen}") };
     writeln!(out, "kind = \"{kind}\"{comment}")?;
     if let Some(decimal) = guess.decimal {
         writeln!(out, "decimal = {}  # what stands before the decimals", mark(decimal))?;
@@ -234,14 +223,7 @@ fn write_feature(out: &mut String, guess: &Guess, price: &Price) -> std::fmt::Re
         _ => {}
     }
     for doubt in &guess.doubts {
-        let text = match doubt {
-            Doubt::Empty => "no row has a value".to_string(),
-            Doubt::Constant(value) => format!("always `{value}`"),
-            Doubt::Id(why) => why.clone(),
-            Doubt::Leak(why) => format!("{why}. Is it only known afterwards? If not, ignore = false"),
-            Doubt::Check(what) => what.clone(),
-        };
-        check(out, &text)?;
+        check(out, &doubt.text())?;
     }
     if is_out {
         writeln!(out, "ignore = true")?;

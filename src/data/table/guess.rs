@@ -5,7 +5,7 @@ use super::reader::UNNAMED;
 use super::schema::Kind;
 use super::split::fold;
 use crate::data::dates::{self, Order};
-use crate::data::encoding::in_order;
+use crate::data::encoding::{in_order, short};
 use crate::data::numbers::{Decimal, number_in, sign};
 use std::collections::{HashMap, HashSet};
 
@@ -40,6 +40,17 @@ impl Doubt {
     pub fn is_out(&self) -> bool {
         !matches!(self, Doubt::Check(_))
     }
+
+    /// What there is to look at, in words.
+    pub fn text(&self) -> String {
+        match self {
+            Doubt::Empty => "no row has a value".to_string(),
+            Doubt::Constant(value) => format!("always `{value}`"),
+            Doubt::Id(why) => why.clone(),
+            Doubt::Leak(why) => format!("{why}. Is it only known afterwards? If not, ignore = false"),
+            Doubt::Check(what) => what.clone(),
+        }
+    }
 }
 
 /// What a column seems to be.
@@ -71,6 +82,23 @@ impl Guess {
     /// Whether it is better left out.
     pub fn is_out(&self) -> bool {
         self.doubts.iter().any(Doubt::is_out)
+    }
+
+    /// What its cells are like, in words.
+    pub fn seen(&self) -> String {
+        let mut seen = Vec::new();
+        if let Some([low, high]) = self.range {
+            seen.push(format!("{} to {}", short(low), short(high)));
+        }
+        match self.different {
+            Some(count) if self.kind != Kind::Binary => seen.push(format!("{count} different")),
+            None => seen.push("many different".into()),
+            _ => {}
+        }
+        if self.missing > 0.0 {
+            seen.push(format!("{}% missing", short(100.0 * self.missing)));
+        }
+        seen.join(", ")
     }
 }
 
