@@ -52,6 +52,7 @@
 //! | `table` | yes, through `cli` | tables from files, `problem.toml` and the catalog: `data::table`, `data::catalog` |
 //! | `report` | yes | pictures of runs as SVG and PNG: `report` |
 //! | `web` | yes | training in a browser: WebGPU, and a clock; a page that only asks does without |
+//! | `page` | yes, through `cli` | a model as one HTML file that asks; nothing that these pages show |
 //! | `cli` | yes | the `querent` command; nothing in the library |
 //!
 //! # Errors

@@ -4,6 +4,8 @@
 pub mod conversation;
 pub mod fields;
 pub mod lines;
+#[cfg(feature = "page")]
+pub mod html;
 pub mod page;
 pub mod understand;
 pub mod view;

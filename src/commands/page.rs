@@ -1,11 +1,9 @@
 //! `querent page`: a model as one HTML file that asks.
 
-mod html;
-
 use super::choice::Choice;
 use super::{Failure, Talk, say};
 use querent::Model;
-use querent::asking::expected;
+use querent::asking::{expected, html};
 use querent::files::write_atomically;
 use std::io::Write;
 use std::path::PathBuf;
@@ -51,13 +49,11 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
             to.display()
         )));
     }
-    let model = args.choice.apply(Model::load(&args.model)?)?.without_history();
-    // Whatever is wrong with the budget, the session says.
-    let budget = model.session().with_budget(args.budget)?.budget();
+    let model = args.choice.apply(Model::load(&args.model)?)?;
+    let page = html::page(&model, args.budget)?;
     if let Some(expected) = expected(&model) {
         say(talk, expected);
     }
-    let page = html::page(&model.to_bytes()?, budget)?;
     write_atomically(&to, page.as_bytes())?;
     match model.policy().rows() {
         0 => {}

@@ -1,29 +1,38 @@
-//! The file itself: text, style, script, the code that asks, and the model, in one.
+//! A model as one HTML file that asks: text, style, script, the code, and the model, in one.
 //!
 //! Its policy lets nothing in but what the file holds: the script and the style by their hashes, WebAssembly, and no
 //! address whatsoever. The model is packed, so no name of a table is part of the HTML.
 
-use crate::commands::Failure;
+use crate::error::{Error, Result};
+use crate::policy::Model;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
-const PAGE: &str = include_str!("../../../web/page/page.html");
-const STYLE: &str = include_str!("../../../web/page/page.css");
-const SCRIPT: &str = include_str!("../../../web/page/page.js");
+const PAGE: &str = include_str!("../../web/page/page.html");
+const STYLE: &str = include_str!("../../web/page/page.css");
+const SCRIPT: &str = include_str!("../../web/page/page.js");
 /// `web/ask` as WebAssembly, gzipped: `web/build.sh` makes it.
-const CODE: &[u8] = include_bytes!("../../../web/page/ask.wasm.gz");
+const CODE: &[u8] = include_bytes!("../../web/page/ask.wasm.gz");
 
-/// The page of a model's file; the budget is infinite if there is none.
+/// The page of a model, without the history of its training; the budget is infinite if there is none.
 ///
 /// # Errors
-/// None that is known: packing is done in memory.
-pub fn page(model: &[u8], budget: f64) -> Result<String, Failure> {
+/// The budget makes no sense.
+pub fn page(model: &Model, budget: f64) -> Result<String> {
+    // Whatever is wrong with the budget, the session says.
+    let budget = model.session().with_budget(budget)?.budget();
+    around(&model.clone().without_history().to_bytes()?, budget)
+}
+
+/// The page of a model's file.
+fn around(model: &[u8], budget: f64) -> Result<String> {
+    let failed = |error: std::io::Error| Error::Internal(format!("the model cannot be packed: {error}"));
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-    packed.write_all(model)?;
-    let model = base64(&packed.finish()?);
+    packed.write_all(model).map_err(failed)?;
+    let model = base64(&packed.finish().map_err(failed)?);
     let settings = json!({ "budget": budget.is_finite().then_some(budget) }).to_string();
     let policy = policy();
     let code = base64(CODE);
@@ -94,7 +103,7 @@ mod tests {
     fn all_places_are_filled_and_nothing_twice() {
         let text = filled("<{a}|{b}>", &[("a", "{b}"), ("b", "x")]);
         assert_eq!(text, "<{b}|x>");
-        let page = page(b"model", 7.0).expect("packs");
+        let page = around(b"model", 7.0).expect("packs");
         for place in ["policy", "style", "settings", "code", "model", "script"] {
             assert!(PAGE.contains(&format!("{{{place}}}")), "{place} has no place");
             assert!(!page.contains(&format!("{{{place}}}")), "{place} is not filled");
@@ -105,7 +114,7 @@ mod tests {
     /// What goes around with every model: 400 kB is what it may have.
     #[test]
     fn it_is_small_without_the_model() {
-        let size = page(b"", f64::INFINITY).expect("packs").len();
+        let size = around(b"", f64::INFINITY).expect("packs").len();
         assert!(size < 400_000, "{size} bytes");
         assert!(size > CODE.len(), "the code is in it");
     }
