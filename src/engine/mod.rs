@@ -134,6 +134,20 @@ impl Engine {
         }
     }
 
+    /// Is there when the device has done what was submitted to it so far; at once on the CPU engine. In a browser the event
+    /// loop brings it; elsewhere somebody has to poll the device meanwhile.
+    pub fn submitted(&self) -> impl Future<Output = ()> + use<> {
+        let done = match &self.kind {
+            Kind::Gpu(gpu) => Some(gpu.submitted()),
+            _ => None,
+        };
+        async move {
+            if let Some(done) = done {
+                done.await;
+            }
+        }
+    }
+
     pub(crate) fn kind(&self) -> &Kind {
         &self.kind
     }

@@ -8,7 +8,7 @@ use crate::engine::kernels::words::{METRICS, clock};
 use crate::error::Result;
 
 impl<M: Method> Stepper<M> {
-    /// Does a piece of work; `Work::Fetch` brings what it read.
+    /// Does a piece of work that runs no calls; `Work::Fetch` brings what it read.
     pub(super) fn carry_out(&mut self, work: &Work<M::Stage>) -> Result<Option<EpochSums>> {
         let batches = self.batches.clone();
         let weights = self.method.weights();
@@ -23,9 +23,6 @@ impl<M: Method> Stepper<M> {
                 self.program.write(batches.powers, 0, &vec![1.0; 2 * weights.len()]);
             }
             Work::Set(stage) => self.set_stage(stage.clone())?,
-            Work::Train { calls, times, .. } | Work::Evaluate { calls, times } => {
-                self.program.run(calls.clone(), *times);
-            }
             Work::Validate => {
                 let lanes = batches.sizes.lanes;
                 let asked = lanes * self.program.plan().buffer(batches.chunk.asked).len;
@@ -40,6 +37,8 @@ impl<M: Method> Stepper<M> {
                     validation: self.take_metrics_blocking(batches.chunk.metrics)?,
                 }));
             }
+            // Calls are run by `Trainer::drive_here`, which knows how many may follow.
+            Work::Train { .. } | Work::Evaluate { .. } => {}
             // Memory is not lost, and nothing is drawn from it.
             Work::Snapshot | Work::Point(_) | Work::Publish(_) => {}
         }

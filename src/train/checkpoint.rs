@@ -119,6 +119,15 @@ impl Checkpoint {
     /// The file cannot be written; an older file of that name is then still there.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
+        let bytes = self.to_bytes().map_err(|error| Error::file(path, error.message()))?;
+        write_atomically(path, &bytes)
+    }
+
+    /// The checkpoint as the bytes of its file.
+    ///
+    /// # Errors
+    /// None that is known: what it holds can be written.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let metadata = HashMap::from(
             [
                 ("format", FORMAT.to_string()),
@@ -129,7 +138,7 @@ impl Checkpoint {
             ]
             .map(|(key, value)| (key.to_string(), value)),
         );
-        let bad = |error: safetensors::SafeTensorError| Error::file(path, error.to_string());
+        let bad = |error: safetensors::SafeTensorError| Error::Config(error.to_string());
         let mut tensors = Vec::new();
         for (name, values) in &self.reals {
             let view = TensorView::new(Dtype::F32, vec![values.len()], bytemuck::cast_slice(values));
@@ -139,8 +148,7 @@ impl Checkpoint {
             let view = TensorView::new(Dtype::U32, vec![values.len()], bytemuck::cast_slice(values));
             tensors.push((name.as_str(), view.map_err(bad)?));
         }
-        let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(bad)?;
-        write_atomically(path, &bytes)
+        safetensors::serialize(tensors, Some(metadata)).map_err(bad)
     }
 
     /// Reads a checkpoint.
@@ -150,27 +158,32 @@ impl Checkpoint {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
+        Self::from_bytes(&bytes).map_err(|error| Error::file(path, error.message()))
+    }
+
+    /// Reads a checkpoint from the bytes of its file.
+    ///
+    /// # Errors
+    /// They are not a checkpoint, or one of another version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let fail = |what: String| Error::Config(what);
         let bad = |error: safetensors::SafeTensorError| {
-            Error::file(path, format!("not a checkpoint of querent, or cut off: {error}"))
+            fail(format!("not a checkpoint of querent, or cut off: {error}"))
         };
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(bad)?;
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(bad)?;
         let metadata = header.metadata().clone().unwrap_or_default();
         match metadata.get("format").map(String::as_str) {
             Some(FORMAT) => {}
             Some(other) if other.starts_with("querent checkpoint") => {
-                return Err(Error::file(
-                    path,
-                    format!(
-                        "it says it is a `{other}`, but this version reads a `{FORMAT}`: a run is to be finished with \
-                         the version that began it"
-                    ),
-                ));
+                return Err(fail(format!(
+                    "it says it is a `{other}`, but this version reads a `{FORMAT}`: a run is to be finished with the \
+                     version that began it"
+                )));
             }
-            _ => return Err(Error::file(path, "not a checkpoint of querent")),
+            _ => return Err(fail("not a checkpoint of querent".into())),
         }
-        let entry = |key: &str| {
-            metadata.get(key).ok_or_else(|| Error::file(path, format!("the checkpoint has no `{key}`")))
-        };
+        let entry =
+            |key: &str| metadata.get(key).ok_or_else(|| fail(format!("the checkpoint has no `{key}`")));
         let mut checkpoint = Self {
             method: entry("method")?.clone(),
             config: entry("config")?.clone(),
@@ -179,7 +192,7 @@ impl Checkpoint {
             reals: BTreeMap::new(),
             words: BTreeMap::new(),
         };
-        for (name, view) in SafeTensors::deserialize(&bytes).map_err(bad)?.iter() {
+        for (name, view) in SafeTensors::deserialize(bytes).map_err(bad)?.iter() {
             let words = view.data().chunks_exact(4).map(bytemuck::pod_read_unaligned::<u32>);
             match view.dtype() {
                 Dtype::F32 => {
@@ -188,7 +201,7 @@ impl Checkpoint {
                 Dtype::U32 => {
                     checkpoint.words.insert(name.to_string(), words.collect());
                 }
-                other => return Err(Error::file(path, format!("tensor `{name}` has type {other:?}"))),
+                other => return Err(fail(format!("tensor `{name}` has type {other:?}"))),
             }
         }
         Ok(checkpoint)

@@ -1,6 +1,7 @@
 //! What every method that learns in steps shares: batches, the procedure, carrying it out at once or in slices of a
 //! host's frames, checkpoints and curves. A method says what its steps are ([`Method`]); everything else is here.
 
+mod advance;
 mod batches;
 mod carry_out;
 mod checkpoint;

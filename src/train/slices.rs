@@ -75,6 +75,8 @@ pub struct Progress {
     pub steps: usize,
     /// Slices that are recorded and not yet known to have run.
     pub pending: usize,
+    /// Checkpoints that this trainer has had so far: when there is one more, `last_checkpoint` is another one.
+    pub checkpoints: usize,
 }
 
 /// A slice and what there is to know about it.

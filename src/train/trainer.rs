@@ -1,5 +1,6 @@
 //! A training run for its user: by the epoch, waiting, or by the frame of somebody else's application.
 
+use super::advance::Left;
 use super::checkpoint::Checkpoint;
 use super::curves::Buffers;
 use super::limits::Shape;
@@ -26,15 +27,17 @@ const OWN_SLICE: Budget = Budget::Dispatches(512);
 /// [`Trainer::try_model`] has the result. Both ways end in the same bits, and one may change over to the
 /// other at any time.
 pub struct Trainer<M: Method> {
-    stepper: Stepper<M>,
+    pub(super) stepper: Stepper<M>,
     /// Kept for another device, should this one be lost; shares the rows with whoever made it.
     data: Dataset,
-    procedure: Procedure<M>,
+    pub(super) procedure: Procedure<M>,
     /// On a device, how work gets there.
-    slices: Option<SliceQueue>,
+    pub(super) slices: Option<SliceQueue>,
     /// Epochs that have ended and that nobody was told about.
-    news: VecDeque<Epoch>,
-    checkpoint: Option<Checkpoint>,
+    pub(super) news: VecDeque<Epoch>,
+    pub(super) checkpoint: Option<Checkpoint>,
+    /// How many there were.
+    checkpoints: usize,
 }
 
 impl<M: Method> Trainer<M> {
@@ -58,6 +61,7 @@ impl<M: Method> Trainer<M> {
             slices: None,
             news: VecDeque::new(),
             checkpoint: None,
+            checkpoints: 0,
         };
         if let Some(program) = trainer.stepper.program().gpu() {
             let epochs = trainer.epochs_at_most();
@@ -164,7 +168,7 @@ impl<M: Method> Trainer<M> {
     /// Carries the procedure out to the end of the epoch, if there is one.
     fn drive_blocking(&mut self) -> Result<()> {
         if self.slices.is_none() {
-            return self.drive_here();
+            return self.drive_here(&mut Left::all()).map(|_| ());
         }
         // What the host has recorded comes first.
         self.settle_blocking()?;
@@ -179,26 +183,11 @@ impl<M: Method> Trainer<M> {
     }
 
     /// Records and submits a slice of our own, of the work before an item of the list.
-    fn submit(&mut self, budget: Budget, end: usize) -> Result<Recorded> {
+    pub(super) fn submit(&mut self, budget: Budget, end: usize) -> Result<Recorded> {
         let mut encoder = gpu_program(&self.stepper)?.encoder();
         let recorded = self.record(&mut encoder, budget, end)?;
         gpu_program(&self.stepper)?.gpu().queue().submit([encoder.finish()]);
         Ok(recorded)
-    }
-
-    /// The same on the CPU engine.
-    fn drive_here(&mut self) -> Result<()> {
-        while let Some(work) = self.procedure.work.get(self.procedure.at.item).cloned() {
-            if !self.news.is_empty() && self.procedure.at.item >= self.procedure.first_of_epoch {
-                break;
-            }
-            let fetched = self.stepper.carry_out(&work)?;
-            self.procedure.next_item();
-            if let Some(fetched) = fetched {
-                self.news.extend(self.procedure.decide(&mut self.stepper, fetched)?);
-            }
-        }
-        Ok(())
     }
 
     /// Waits until everything recorded has run, and draws the conclusions.
@@ -243,10 +232,11 @@ impl<M: Method> Trainer<M> {
         }
     }
 
-    fn collect(&mut self) -> Result<()> {
+    pub(super) fn collect(&mut self) -> Result<()> {
         let Some(slices) = &mut self.slices else { return Ok(()) };
         let Collected { epochs, checkpoint } = slices.collect(&mut self.procedure, &mut self.stepper)?;
         self.news.extend(epochs);
+        self.checkpoints += usize::from(checkpoint.is_some());
         self.checkpoint = checkpoint.or(self.checkpoint.take());
         Ok(())
     }
@@ -266,6 +256,7 @@ impl<M: Method> Trainer<M> {
             step: self.procedure.steps_done(),
             steps: self.procedure.epoch_steps(),
             pending: self.slices.as_ref().map_or(0, SliceQueue::pending),
+            checkpoints: self.checkpoints,
         })
     }
 
@@ -364,13 +355,11 @@ impl<M: Method> Trainer<M> {
         self.checkpoint.as_ref()
     }
 
-    /// Writes everything needed to continue with equal bits to a file. In the middle of a training step,
-    /// goes on to its end first.
+    /// Everything needed to continue with equal bits. In the middle of a training step, goes on to its end first.
     ///
     /// # Errors
-    /// The device was lost, or the file cannot be written; an older one is then still there. Or the host
-    /// has recorded work that it did not submit.
-    pub fn save_blocking(&mut self, path: impl AsRef<Path>) -> Result<()> {
+    /// The device was lost, or the host has recorded work that it did not submit.
+    pub fn checkpoint_blocking(&mut self) -> Result<&Checkpoint> {
         self.stop_blocking()?;
         let mut checkpoint = self.stepper.checkpoint_blocking()?;
         let place = self.procedure.stored();
@@ -382,9 +371,16 @@ impl<M: Method> Trainer<M> {
                 checkpoint.reals.insert(w.best_name(), values);
             }
         }
-        let written = checkpoint.save(path);
-        self.checkpoint = Some(checkpoint);
-        written
+        self.checkpoints += 1;
+        Ok(self.checkpoint.insert(checkpoint))
+    }
+
+    /// Writes [`Trainer::checkpoint_blocking`] to a file.
+    ///
+    /// # Errors
+    /// As there, or the file cannot be written; an older one is then still there.
+    pub fn save_blocking(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        self.checkpoint_blocking()?.save(path)
     }
 
     /// Continues from a file of [`Trainer::save_blocking`], or of [`Checkpoint::save`].
@@ -395,6 +391,16 @@ impl<M: Method> Trainer<M> {
         let path = path.as_ref();
         let checkpoint = Checkpoint::load(path)?;
         self.restore(&checkpoint, |what| Error::file(path, what))?;
+        self.checkpoint = Some(checkpoint);
+        Ok(())
+    }
+
+    /// Continues from a checkpoint.
+    ///
+    /// # Errors
+    /// It is of another configuration or problem.
+    pub fn resume_from(&mut self, checkpoint: Checkpoint) -> Result<()> {
+        self.restore(&checkpoint, Error::Config)?;
         self.checkpoint = Some(checkpoint);
         Ok(())
     }

@@ -34,16 +34,28 @@ pub trait Training: wgpu::WasmNotSend {
     fn epochs_behind(&self) -> usize;
     /// What the best epoch so far was judged by.
     fn best(&self) -> Option<f64>;
-    /// Writes everything needed to continue with equal bits to a file.
+    /// Everything needed to continue with equal bits.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn checkpoint_blocking(&mut self) -> Result<&Checkpoint>;
+    /// Writes it to a file.
     ///
     /// # Errors
     /// The device was lost, or the file cannot be written; an older one is then still there.
-    fn save_blocking(&mut self, path: &Path) -> Result<()>;
+    fn save_blocking(&mut self, path: &Path) -> Result<()> {
+        self.checkpoint_blocking()?.save(path)
+    }
     /// Continues from a file of [`Training::save_blocking`].
     ///
     /// # Errors
     /// The file cannot be read, is not a checkpoint, or is one of another configuration or problem.
     fn resume(&mut self, path: &Path) -> Result<()>;
+    /// Continues from a checkpoint.
+    ///
+    /// # Errors
+    /// It is of another configuration or problem.
+    fn resume_from(&mut self, checkpoint: Checkpoint) -> Result<()>;
     /// The state that [`Training::resume_on`] would continue from: see [`Trainer::last_checkpoint`].
     fn last_checkpoint(&self) -> Option<&Checkpoint>;
     /// Continues on another engine, after the device was lost: see [`Trainer::resume_on`].
@@ -61,6 +73,11 @@ pub trait Training: wgpu::WasmNotSend {
     /// # Errors
     /// The engine is not on a device, the device was lost, or slices were submitted in another order.
     fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, budget: Budget) -> Result<Recorded>;
+    /// A slice of the training for a host without frames of its own: see [`Trainer::advance`].
+    ///
+    /// # Errors
+    /// As [`Training::encode`].
+    fn advance(&mut self, budget: Budget) -> Result<Recorded>;
     /// Looks how far the submitted slices are: see [`Trainer::try_progress`].
     ///
     /// # Errors
@@ -80,6 +97,8 @@ pub trait Training: wgpu::WasmNotSend {
     /// A gradient was not a finite number, or the device was lost.
     #[doc(hidden)]
     fn rehearse_blocking(&mut self, steps: usize) -> Result<()>;
+    /// What was asked on the validation rows, where that is on the host: see [`Trainer::paths`].
+    fn paths(&self) -> Option<Vec<u32>>;
     /// The plan and its buffers, for tests of its kernels; `None` for a method without a plan.
     #[doc(hidden)]
     fn program(&mut self) -> Option<&mut Program>;
@@ -110,11 +129,14 @@ impl<M: Method> Training for Trainer<M> {
     fn best(&self) -> Option<f64> {
         Trainer::best(self)
     }
-    fn save_blocking(&mut self, path: &Path) -> Result<()> {
-        Trainer::save_blocking(self, path)
+    fn checkpoint_blocking(&mut self) -> Result<&Checkpoint> {
+        Trainer::checkpoint_blocking(self)
     }
     fn resume(&mut self, path: &Path) -> Result<()> {
         Trainer::resume(self, path)
+    }
+    fn resume_from(&mut self, checkpoint: Checkpoint) -> Result<()> {
+        Trainer::resume_from(self, checkpoint)
     }
     fn last_checkpoint(&self) -> Option<&Checkpoint> {
         Trainer::last_checkpoint(self)
@@ -127,6 +149,9 @@ impl<M: Method> Training for Trainer<M> {
     }
     fn encode(&mut self, encoder: &mut wgpu::CommandEncoder, budget: Budget) -> Result<Recorded> {
         Trainer::encode(self, encoder, budget)
+    }
+    fn advance(&mut self, budget: Budget) -> Result<Recorded> {
+        Trainer::advance(self, budget)
     }
     fn try_progress(&mut self) -> Result<Progress> {
         Trainer::try_progress(self)
@@ -141,6 +166,9 @@ impl<M: Method> Training for Trainer<M> {
         let stepper = self.stepper_mut();
         stepper.steps(steps);
         stepper.means_blocking().map(drop)
+    }
+    fn paths(&self) -> Option<Vec<u32>> {
+        Trainer::paths(self)
     }
     fn program(&mut self) -> Option<&mut Program> {
         Some(self.stepper_mut().program_mut())

@@ -23,6 +23,7 @@ mod spoil;
 
 mod aaco;
 mod auto;
+mod advance;
 mod available;
 mod bad_input;
 mod bad_tables;

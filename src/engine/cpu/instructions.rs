@@ -3,7 +3,8 @@
 use pulp::Arch;
 use std::sync::OnceLock;
 
-/// Set to `avx2`, AVX-512 is left alone: to measure, and test, on one machine what another does.
+/// Set to `avx2`, AVX-512 is left alone, and set to `scalar`, all vectors: to measure, and test, on one machine what another
+/// does.
 const VARIABLE: &str = "QUERENT_CPU";
 
 /// The best instructions of this machine that twins are compiled for.
@@ -12,8 +13,11 @@ pub fn best() -> Arch {
     *BEST.get_or_init(|| match std::env::var_os(VARIABLE) {
         None => Arch::new(),
         Some(name) if name == "avx2" => without_avx512(),
+        Some(name) if name == "scalar" => Arch::Scalar,
         Some(name) => {
-            log::warn!("{VARIABLE} is {name:?}, which means nothing: it can be avx2, or not be set");
+            log::warn!(
+                "{VARIABLE} is {name:?}, which means nothing: it can be avx2 or scalar, or not be set"
+            );
             Arch::new()
         }
     })

@@ -9,6 +9,7 @@ mod program;
 mod readback;
 mod slice;
 mod times;
+mod submitted;
 
 pub use context::{Adapter, Gpu, adapters};
 pub use program::GpuProgram;

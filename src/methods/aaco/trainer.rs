@@ -184,13 +184,17 @@ impl Training for Trainer {
     fn best(&self) -> Option<f64> {
         self.inner.best()
     }
-    fn save_blocking(&mut self, path: &Path) -> Result<()> {
-        self.inner.save_blocking(path)
+    fn checkpoint_blocking(&mut self) -> Result<&Checkpoint> {
+        self.inner.checkpoint_blocking()
     }
     fn resume(&mut self, path: &Path) -> Result<()> {
         // What is being rolled out is of the run before.
         self.rolling = None;
         self.inner.resume(path)
+    }
+    fn resume_from(&mut self, checkpoint: Checkpoint) -> Result<()> {
+        self.rolling = None;
+        self.inner.resume_from(checkpoint)
     }
     fn last_checkpoint(&self) -> Option<&Checkpoint> {
         self.inner.last_checkpoint()
@@ -211,6 +215,12 @@ impl Training for Trainer {
         }
         self.inner.encode(encoder, budget)
     }
+    fn advance(&mut self, budget: Budget) -> Result<Recorded> {
+        if self.waits() && !self.try_roll_out()? {
+            return Ok(Recorded::default());
+        }
+        self.inner.advance(budget)
+    }
     fn try_progress(&mut self) -> Result<Progress> {
         let progress = self.inner.try_progress()?;
         Ok(Progress { finished: progress.finished && !self.waits(), ..progress })
@@ -227,6 +237,9 @@ impl Training for Trainer {
     }
     fn rehearse_blocking(&mut self, steps: usize) -> Result<()> {
         self.inner.rehearse_blocking(steps)
+    }
+    fn paths(&self) -> Option<Vec<u32>> {
+        self.inner.paths()
     }
     fn program(&mut self) -> Option<&mut Program> {
         Training::program(&mut self.inner)
