@@ -72,6 +72,10 @@ class Browser:
         choices = "[...document.querySelectorAll('#fields .choice, #fields .choices button')]"
         self.eval(f"{choices}.find((c) => c.textContent === {json.dumps(word)}).click()")
 
+    def wait(self, condition):
+        while not self.eval(condition):
+            time.sleep(0.05)
+
     def pictures(self, folder, state):
         for look, (width, is_dark) in LOOKS.items():
             scheme = "dark" if is_dark else "light"
@@ -93,8 +97,7 @@ def main(page, folder):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(profile)
         browser.call("Page.navigate", url=f"file://{page.resolve()}")
-        while not browser.eval("document.getElementById('all')?.hidden === false"):
-            time.sleep(0.05)
+        browser.wait("document.getElementById('all')?.hidden === false")
         browser.pictures(folder, "known")
         browser.choose("winter")
         browser.fill("thirty")

@@ -1,0 +1,77 @@
+"""Pictures of the studio page in its states, wide and narrow, light and dark: what the README shows, and all the others to be
+looked at. Needs Chromium and web/dist, nothing else.
+
+    sh web/studio/build.sh
+    python3 tools/studio_pictures.py pictures/
+    # of these, the README has part-trained.png, docs/web.md part-looked.png and part-narrow.png
+"""
+
+import base64
+import functools
+import http.server
+import pathlib
+import sys
+import tempfile
+import threading
+
+from ask_pictures import Browser
+
+DIST = pathlib.Path(__file__).parent.parent / "web" / "dist"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def shown(name):
+    return f"!document.getElementById('{name}').closest('[hidden]')"
+
+
+def part(browser, path, first, last, width, is_dark):
+    """The page from the top of one element to the bottom of another."""
+    scheme = "dark" if is_dark else "light"
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+    edge = "document.getElementById('{}').getBoundingClientRect().{} + scrollY"
+    top, bottom = browser.eval(edge.format(first, "top")), browser.eval(edge.format(last, "bottom"))
+    clip = {"x": 0, "y": top - 8, "width": width, "height": bottom - top + 16, "scale": 1}
+    picture = browser.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)["data"]
+    path.write_bytes(base64.b64decode(picture))
+
+
+def main(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=DIST))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        browser = Browser(profile)
+        browser.call("Page.navigate", url=f"http://127.0.0.1:{server.server_port}/")
+        browser.wait("document.readyState === 'complete' && document.getElementById('clinic') !== null")
+        browser.pictures(folder, "first")
+        browser.press("clinic")
+        browser.wait(shown("training"))
+        browser.pictures(folder, "looked")
+        part(browser, folder / "part-looked.png", "looking", "looking", 1000, True)
+        browser.eval("document.getElementById('settings').value = 'stage_epoch=1'")
+        browser.press("begin")
+        browser.wait("document.getElementById('train-refusal').textContent !== ''")
+        browser.pictures(folder, "refused")
+        browser.eval("document.getElementById('settings').value = ''")
+        browser.eval("document.getElementById('length').value = 'short'")
+        browser.press("begin")
+        browser.wait("document.querySelectorAll('#heat .cell').length > 0 && document.querySelectorAll('#trade .dot').length > 0")
+        browser.pictures(folder, "training")
+        browser.wait(shown("tested"))
+        browser.pictures(folder, "trained")
+        part(browser, folder / "part-trained.png", "training", "result", 1000, False)
+        part(browser, folder / "part-narrow.png", "training", "training", 360, True)
+        browser.press("ask")
+        browser.wait("document.querySelector('iframe')?.contentDocument?.getElementById('all')?.hidden === false")
+        browser.pictures(folder, "asking")
+        browser.child.kill()
+        browser.child.wait()
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))
