@@ -113,6 +113,11 @@ if [ $# -gt 0 ]; then
     cargo test --release "$@"
     exit
 fi
+# The studio page, for the tests that open it.
+if [ "$QUERENT_GPU" = require ]; then
+    rustup target add wasm32-unknown-unknown
+    sh web/studio/build.sh
+fi
 # Of the examples only those that tests run: building the others is a fifth of the time, and the linter looks at them.
 cargo build --release --example syn1 --example cube_nm
 cargo test --release --tests

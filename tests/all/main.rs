@@ -79,6 +79,7 @@ mod selection;
 mod session;
 mod shaders;
 mod steps;
+mod studio;
 mod threads;
 mod trainer;
 mod training_runs;

@@ -39,6 +39,25 @@ fn program() -> Option<PathBuf> {
 impl Browser {
     /// A browser that cannot reach any network; `None` if there is none and that is allowed.
     pub fn start(name: &str) -> Option<Self> {
+        let mut browser =
+            Self::start_with(name, &["--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"])?;
+        let offline =
+            json!({ "offline": true, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0 });
+        browser.call("Network.emulateNetworkConditions", offline);
+        Some(browser)
+    }
+
+    /// A browser that can reach this machine and nothing else, with WebGPU by its software adapter or without.
+    pub fn start_local(name: &str, has_webgpu: bool) -> Option<Self> {
+        let gpu = if has_webgpu { "--enable-unsafe-webgpu" } else { "--disable-gpu" };
+        let mut browser =
+            Self::start_with(name, &[gpu, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"])?;
+        let workers = json!({ "autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true });
+        browser.call("Target.setAutoAttach", workers);
+        Some(browser)
+    }
+
+    fn start_with(name: &str, flags: &[&str]) -> Option<Self> {
         let Some(program) = program() else {
             let required = std::env::var("QUERENT_GPU").is_ok_and(|value| value == "require");
             assert!(!required, "there is no chromium: sh tests/run.sh installs it");
@@ -52,9 +71,8 @@ impl Browser {
             .arg(program)
             .args(["--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-dev-shm-usage"])
             .args(["--no-first-run", "--disable-background-networking", "--disable-component-update"])
-            .args(["--disable-extensions", "--disable-gpu", "--hide-scrollbars"])
-            // No name has an address.
-            .arg("--host-resolver-rules=MAP * ~NOTFOUND")
+            .args(["--disable-extensions", "--hide-scrollbars"])
+            .args(flags)
             .arg(format!("--user-data-dir={}", profile.0.display()))
             .arg("about:blank")
             .stdin(Stdio::piped())
@@ -80,10 +98,42 @@ impl Browser {
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
-        let offline =
-            json!({ "offline": true, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0 });
-        browser.call("Network.emulateNetworkConditions", offline);
         Some(browser)
+    }
+
+    /// What an expression is in the page's first worker.
+    pub fn eval_in_worker(&mut self, expression: &str) -> Value {
+        let worker = self.workers().first().cloned().expect("there is a worker");
+        let own = self.session.replace(worker);
+        let value = self.eval(expression);
+        self.session = own;
+        value
+    }
+
+    /// Listens to the page's workers as well: what they complain about, also before now, and what they ask for from now on.
+    pub fn listen_to_workers(&mut self) {
+        let sessions = self.workers();
+        assert!(!sessions.is_empty(), "there is no worker");
+        for worker in sessions {
+            let own = self.session.replace(worker);
+            self.call("Runtime.enable", json!({}));
+            self.call("Network.enable", json!({}));
+            self.session = own;
+        }
+    }
+
+    /// The sessions of the page's workers, those that have ended left out.
+    fn workers(&self) -> Vec<String> {
+        let is_worker = |event: &&Value| {
+            event["method"] == "Target.attachedToTarget" && event["params"]["targetInfo"]["type"] == "worker"
+        };
+        let session = |event: &Value| event["params"]["sessionId"].as_str().map(String::from);
+        let is_over = |session: &String| {
+            let of = |event: &&Value| event["params"]["sessionId"] == session.as_str();
+            self.events.iter().filter(of).any(|event| event["method"] == "Target.detachedFromTarget")
+        };
+        let sessions = self.events.iter().filter(is_worker).filter_map(session);
+        sessions.filter(|session| !is_over(session)).collect()
     }
 
     /// Calls a method of the browser, and waits for what it gives.
@@ -107,7 +157,11 @@ impl Browser {
 
     /// Opens a file.
     pub fn open(&mut self, path: &Path) {
-        let address = format!("file://{}", path.display());
+        self.go_to(&format!("file://{}", path.display()));
+    }
+
+    /// Opens an address.
+    pub fn go_to(&mut self, address: &str) {
         let opened = self.call("Page.navigate", json!({ "url": address }));
         assert!(opened["errorText"].is_null(), "{opened}");
         self.wait("document.readyState === 'complete'");
