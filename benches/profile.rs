@@ -100,7 +100,7 @@ fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<(Par
 
 fn stepper_of(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<Stepper> {
     if !arguments.default_settings {
-        return shape.stepper(engine, arguments.batch, 4096);
+        return Ok(shape.stepper(engine, arguments.batch, 4096)?);
     }
     let config = Config { batch: arguments.batch, ..Config::new(0.02) };
     Ok(Stepper::new(engine, &shape.table(4096, 0)?, config)?)

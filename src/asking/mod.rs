@@ -3,9 +3,9 @@
 
 pub mod conversation;
 pub mod fields;
-pub mod lines;
 #[cfg(feature = "page")]
 pub mod html;
+pub mod lines;
 pub mod page;
 pub mod understand;
 pub mod view;

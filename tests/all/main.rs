@@ -22,8 +22,8 @@ mod seeds;
 mod spoil;
 
 mod aaco;
-mod auto;
 mod advance;
+mod auto;
 mod available;
 mod bad_input;
 mod bad_tables;

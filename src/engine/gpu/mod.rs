@@ -8,8 +8,8 @@ mod hardware;
 mod program;
 mod readback;
 mod slice;
-mod times;
 mod submitted;
+mod times;
 
 pub use context::{Adapter, Gpu, adapters};
 pub use program::GpuProgram;

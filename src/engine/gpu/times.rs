@@ -80,7 +80,7 @@ impl GpuProgram {
             self.encode_pass(&mut encoder, std::slice::from_ref(&(call..call + 1)), Some(writes));
         }
         encoder.resolve_query_set(&queries, 0..count, &resolved, 0);
-        let readback = Readback::encode(gpu.device(), &mut encoder, &[&resolved]);
+        let readback = Readback::encode(gpu.device(), &mut encoder, &[resolved.slice(..)]);
         gpu.queue().submit([encoder.finish()]);
         gpu.wait_blocking()?;
         let bytes = readback.try_take()?.ok_or_else(|| {
