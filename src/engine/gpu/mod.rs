@@ -12,6 +12,7 @@ mod submitted;
 mod times;
 
 pub use context::{Adapter, Gpu, adapters};
+pub use fuse::fused_sources;
 pub use program::GpuProgram;
 pub(crate) use program::{buffer_bytes, check_grid, check_limits};
 pub use readback::Readback;

@@ -332,6 +332,22 @@ impl Fusion {
     }
 }
 
+/// The shaders of a plan's fused calls as a GPU of default limits gets them, and what each is: to read, and for other
+/// compilers to try.
+///
+/// # Errors
+/// A kernel cannot be fused: a mistake in a plan or a shader.
+pub fn fused_sources(plan: &Plan) -> Result<Vec<(String, String)>> {
+    let Some(fusion) = Fusion::new(plan, &wgpu::Limits::default(), Target::Gpu)? else {
+        return Ok(Vec::new());
+    };
+    let sources = fusion.programs.into_iter().map(|program| {
+        let kernels = program.variants.len();
+        (format!("{:?} of {kernels} kernels", program.form), program.shader.source)
+    });
+    Ok(sources.collect())
+}
+
 /// Fills up to where a dynamic offset may point, which it gives in bytes.
 fn aligned(words: &mut Vec<u32>) -> usize {
     words.resize(words.len().next_multiple_of(ALIGNMENT / 4), 0);
