@@ -81,6 +81,7 @@ mod shaders;
 mod steps;
 mod studio;
 mod threads;
+#[cfg(all(feature = "cli", unix))]
 mod tint;
 mod trainer;
 mod training_runs;
