@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs every test, those of the GPU engine included, from any folder. On Linux these need a Vulkan
-# driver: if there is none, a software one is installed on Debian and Ubuntu. So is Chromium, for the pages.
+# driver: if there is none, a software one is installed on Debian and Ubuntu. So is Chromium, for the pages; the studio
+# page is built, for which rustup adds the WebAssembly target.
 #
 #   sh tests/run.sh                        everything
 #   sh tests/run.sh --test all golden::    arguments go to `cargo test`
