@@ -1,6 +1,7 @@
 //! Writing files so that nobody ever sees half of one.
 
 use crate::error::{Error, Result};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -118,6 +119,24 @@ pub fn clear_remains(path: &Path) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
+}
+
+/// The bytes of a safetensors file with what its header says in order: the crate keeps it in a hash map, so that one model
+/// would have other bytes each time it is written.
+pub(crate) fn in_order(mut bytes: Vec<u8>) -> Vec<u8> {
+    type Header = BTreeMap<String, BTreeMap<String, serde_json::Value>>;
+    let start = size_of::<u64>();
+    let Some(len) = bytes.first_chunk().map(|&len| u64::from_le_bytes(len) as usize) else { return bytes };
+    let Some(header) = bytes.get_mut(start..start + len) else { return bytes };
+    let ordered = serde_json::from_slice::<Header>(header).and_then(|header| serde_json::to_vec(&header));
+    // In another order it is as long as before, but for the spaces at its end.
+    if let Ok(ordered) = ordered
+        && ordered.len() <= len
+    {
+        header.fill(b' ');
+        header[..ordered.len()].copy_from_slice(&ordered);
+    }
+    bytes
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::tradeoff::Tradeoffs;
 use crate::data::Normalization;
 use crate::data::encoding::Encoding;
 use crate::error::{Error, Result};
-use crate::files::write_atomically;
+use crate::files::{in_order, write_atomically};
 use crate::nn::Tensors;
 use crate::problem::{Feature, Problem};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
@@ -320,7 +320,7 @@ impl Model {
                 Ok((&tensor.name, view))
             })
             .collect::<Result<Vec<_>>>()?;
-        safetensors::serialize(views, Some(metadata)).map_err(bad)
+        safetensors::serialize(views, Some(metadata)).map_err(bad).map(in_order)
     }
 }
 

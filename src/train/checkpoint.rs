@@ -3,7 +3,7 @@
 use super::differences::differences;
 use super::method::Method;
 use crate::error::{Error, Result};
-use crate::files::write_atomically;
+use crate::files::{in_order, write_atomically};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::{BTreeMap, HashMap};
@@ -148,7 +148,7 @@ impl Checkpoint {
             let view = TensorView::new(Dtype::U32, vec![values.len()], bytemuck::cast_slice(values));
             tensors.push((name.as_str(), view.map_err(bad)?));
         }
-        safetensors::serialize(tensors, Some(metadata)).map_err(bad)
+        safetensors::serialize(tensors, Some(metadata)).map_err(bad).map(in_order)
     }
 
     /// Reads a checkpoint.

@@ -288,3 +288,17 @@ fn truncated_and_foreign_files_are_refused() {
     }
     assert!(survivors < header / 6, "{survivors} of {} were not refused", header / 3);
 }
+
+/// One model has one file, however often it is written: what it says of itself is in order, whatever a hash map does.
+#[test]
+fn a_model_has_the_same_bytes_each_time() {
+    let model = random(&[0, 1, 1], 2, [[3, 4], [5, 6]], None, 1);
+    let bytes = model.to_bytes().expect("described");
+    for _ in 0..8 {
+        let again = Model::from_bytes(&bytes).expect("loads").to_bytes().expect("described");
+        assert!(again == bytes, "other bytes");
+    }
+    // The control: another model has others.
+    let other = random(&[0, 1, 1], 2, [[3, 4], [5, 6]], None, 2);
+    assert!(other.to_bytes().expect("described") != bytes);
+}
