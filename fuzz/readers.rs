@@ -3,6 +3,8 @@
 //!
 //! The targets of the fuzzer call these, and so do the tests `fuzz` and `corpus`.
 
+use querent::asking::lines::{Failure, talk};
+use querent::compare::{Cell, Standing, Table, check};
 use querent::data::catalog::read_idx;
 use querent::data::table::{Schema, TableReader, draft, prepare, profile, read_prices, unpacked};
 use querent::data::{Dataset, synthetic};
@@ -10,7 +12,7 @@ use querent::methods::{METHODS, set};
 use querent::run::Run;
 use querent::train::Training;
 use querent::{Engine, Model, Result, Step};
-use std::io::Cursor;
+use std::io::{BufRead, Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -21,7 +23,7 @@ pub struct Reader {
 }
 
 /// All of them.
-pub const READERS: [Reader; 8] = [
+pub const READERS: [Reader; 10] = [
     Reader { name: "tables", read: tables },
     Reader { name: "problems", read: problems },
     Reader { name: "prices", read: prices },
@@ -30,6 +32,8 @@ pub const READERS: [Reader; 8] = [
     Reader { name: "images", read: images },
     Reader { name: "runs", read: runs },
     Reader { name: "answers", read: answers },
+    Reader { name: "lines", read: lines },
+    Reader { name: "comparisons", read: comparisons },
 ];
 
 /// The column that the tables' rows are told apart by.
@@ -150,13 +154,15 @@ pub fn runs(bytes: &[u8]) -> bool {
     true
 }
 
+/// A model to answer, made once.
+static ANSWERED: LazyLock<Model> = LazyLock::new(|| asked_model(0).unwrap_or_else(|error| panic!("{error}")));
+
 /// What people answer: for each feature of the clinic's table in turn a line of cells between tabs.
 pub fn answers(bytes: &[u8]) -> bool {
-    static MODEL: LazyLock<Model> = LazyLock::new(|| asked_model().unwrap_or_else(|error| panic!("{error}")));
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
-    let mut session = MODEL.session();
+    let mut session = ANSWERED.session();
     let mut told = 0;
-    for (feature, line) in text.lines().enumerate().take(MODEL.problem().features().len()) {
+    for (feature, line) in text.lines().enumerate().take(ANSWERED.problem().features().len()) {
         let cells: Vec<&str> = line.split('\t').collect();
         match session.tell(feature, &cells) {
             Ok(_) => told += 1,
@@ -165,17 +171,92 @@ pub fn answers(bytes: &[u8]) -> bool {
         }
         session.next();
     }
-    assert!(session.best() < MODEL.problem().classes().len());
+    assert!(session.best() < ANSWERED.problem().classes().len());
     told > 0
 }
 
-/// A model of the clinic's table, with its encoding.
-pub fn asked_model() -> Result<Model> {
+/// Where the lines of `ask --json` go: each must be an object, and nothing of them is kept.
+#[derive(Default)]
+struct Heard {
+    line: Vec<u8>,
+    errors: usize,
+}
+
+impl Write for Heard {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        for &byte in bytes {
+            if byte != b'\n' {
+                self.line.push(byte);
+                continue;
+            }
+            let said: serde_json::Value =
+                serde_json::from_slice(&self.line).unwrap_or_else(|error| panic!("{error}: {:?}", self.line));
+            self.errors += usize::from(said.get("error").is_some());
+            self.line.clear();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A model that asks for everything: hardly trained, most would stop at once.
+pub fn asking_model() -> Result<Model> {
+    let gdfs = METHODS.iter().position(|entry| entry.name == "gdfs").unwrap_or_default();
+    // It stops where the belief has less entropy than this.
+    asked_model(gdfs)?.with_tradeoff(1e-6)
+}
+
+/// What another program says to `ask --json --repeat`, line by line, to the end of its input: read if every line was
+/// understood.
+pub fn lines(bytes: &[u8]) -> bool {
+    static MODEL: LazyLock<Model> =
+        LazyLock::new(|| asking_model().unwrap_or_else(|error| panic!("{error}")));
+    let mut input = bytes.lines();
+    let mut next_line = || input.next().transpose();
+    let mut heard = Heard::default();
+    // It may end in the middle of a case, or with bytes that are no text.
+    let ended = talk(&MODEL.session(), true, &mut next_line, &mut heard);
+    assert!(heard.line.is_empty(), "half a line was said");
+    !matches!(ended, Err(Failure::Line(_))) && heard.errors == 0
+}
+
+/// The files of a comparison: in the first line its plan, in each further one what came of a cell.
+pub fn comparisons(bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let mut lines = text.lines();
+    let plan = lines.next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let Some(plan) = plan else { return false };
+    let part = |name: &str| plan.get(name).cloned().unwrap_or_default();
+    let Ok(tables) = serde_json::from_value::<Vec<Table>>(part("tables")) else { return false };
+    let Ok(cells) = serde_json::from_value::<Vec<Cell>>(part("cells")) else { return false };
+    if check(&tables, &cells).is_err() {
+        return false;
+    }
+    let times = r#"{"training":1,"evaluation":1,"all":2}"#;
+    let done: Vec<_> = cells.iter().zip(lines).filter_map(|(cell, line)| cell.done(line, times)).collect();
+    for standing in Standing::all(&done) {
+        standing.sentence("nmppg");
+        standing.ranked();
+        for one in &standing.methods {
+            one.drawn();
+            for other in &standing.methods {
+                standing.between(one, other);
+            }
+        }
+    }
+    !done.is_empty()
+}
+
+/// A model of the clinic's table by a method of the list, with its encoding.
+pub fn asked_model(method: usize) -> Result<Model> {
     let table = clinic(200);
     let found = profile(open(&table)?, TARGET)?;
     let schema = Schema::parse(&draft(Path::new("t.csv"), TARGET, &found, &[]))?;
     let prepared = prepare(open(&table)?, &schema)?;
-    let mut training = start(0, &prepared.data);
+    let mut training = start(method, &prepared.data);
     while training.epoch_blocking()?.is_some() {}
     training.finish_blocking()?.with_encoding(prepared.encoding)
 }

@@ -1,10 +1,13 @@
 //! Good input for each reader, to begin from.
 
-use crate::readers::{self, asked_model, clinic, open, rows, start};
+use crate::readers::{self, asked_model, asking_model, clinic, open, rows, start};
+use querent::asking::fields::fields_of;
+use querent::compare::{Cell, Curve, Outcome, Point, Table};
+use querent::data::encoding::Metric;
 use querent::data::table::{draft, profile};
 use querent::data::{Dataset, Split};
 use querent::methods::METHODS;
-use querent::{Model, Problem};
+use querent::{Model, Problem, Step};
 use std::io::Write;
 use std::path::Path;
 
@@ -43,7 +46,7 @@ fn models() -> Vec<Vec<u8>> {
     let data = rows();
     let mut models: Vec<Vec<u8>> = (0..METHODS.len()).map(|method| trained(method, &data)).collect();
     models.push(trained(0, &plain));
-    models.push(saved(&asked_model().expect("trains")));
+    models.push(saved(&asked_model(0).expect("trains")));
     models
 }
 
@@ -55,6 +58,74 @@ fn checkpoint() -> Vec<u8> {
     training.epoch_blocking().expect("trains");
     training.save_blocking(&path).expect("saves");
     std::fs::read(path).expect("reads")
+}
+
+/// A comparison of three cells on a table, as [`readers::comparisons`] has it.
+fn comparison() -> Vec<u8> {
+    let methods = ["nmppg", "gdfs", "nothing"];
+    let cell = |method: &str| Cell {
+        table: "t".into(),
+        method: method.into(),
+        seed: 0,
+        alpha: None,
+        hash: format!("hash of {method}"),
+        folder: format!("cells/{method}"),
+    };
+    let point = |index: u32| Point {
+        tradeoff: 0.01 * f64::from(index),
+        cost: 4.0 - f64::from(index),
+        score: 0.9 - 0.1 * f64::from(index),
+        score_error: 0.01,
+        accuracy: 0.9,
+        macro_f1: 0.8,
+        loss: 0.3,
+        acquisitions: 2.0,
+        first: vec![("x".into(), 0.75)],
+    };
+    let outcome = |cell: &Cell| Outcome {
+        hash: cell.hash.clone(),
+        table: cell.table.clone(),
+        method: cell.method.clone(),
+        seed: cell.seed,
+        metric: Metric::Accuracy,
+        sizes: [100, 20, 20],
+        features: 4,
+        classes: 2,
+        full_cost: 4.0,
+        epochs: 3,
+        curves: vec![Curve { name: cell.method.clone(), points: (0..4).map(point).collect(), paths: None }],
+    };
+    let cells = methods.map(cell);
+    let table = Table { name: "t".into(), problem: "t.toml".into(), content: "c".into() };
+    let mut lines = vec![serde_json::json!({ "tables": [table], "cells": &cells })];
+    lines.extend(cells.iter().map(|cell| serde_json::to_value(outcome(cell)).expect("JSON")));
+    lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+}
+
+/// Cases of `ask --json --repeat` to their end: nothing can be had, with a wish or two in between; or the first word of each
+/// field, or a number where it has none.
+fn conversations() -> Vec<Vec<u8>> {
+    let model = asking_model().expect("trains");
+    let (mut nothing, mut session) = (String::new(), model.session());
+    while let Step::Acquire(feature) = session.next() {
+        session.unavailable(feature).expect("it was asked for");
+        nothing += "{\"answer\":null}\n";
+    }
+    let (mut words, mut session) = (String::new(), model.session());
+    while let Step::Acquire(feature) = session.next() {
+        let fields = fields_of(&model, feature);
+        let cells: Vec<String> =
+            fields.iter().map(|field| field.words().first().cloned().unwrap_or("1.5".into())).collect();
+        let told: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let answer = session.tell(feature, &told).map_or(serde_json::Value::Null, |_| cells.into());
+        if answer.is_null() {
+            session.unavailable(feature).expect("it was asked for");
+        }
+        words += &format!("{}\n", serde_json::json!({ "answer": answer }));
+    }
+    assert!(nothing.lines().count() > 2, "nothing is asked for");
+    let wishes = "{\"why\":true}\n{\"next\":true}\n";
+    vec![format!("{nothing}{wishes}{words}").into_bytes(), words.into_bytes()]
 }
 
 /// The good input of a reader.
@@ -84,6 +155,8 @@ pub fn of(reader: &str) -> Vec<Vec<u8>> {
         "answers" => {
             vec![b"1.5\n\nyes\n2\t3\n36,6\n2024-01-31\nwinter\n".to_vec(), b"1\n2\n3\n4\n5\n6\n".to_vec()]
         }
+        "lines" => conversations(),
+        "comparisons" => vec![comparison()],
         other => panic!("there is no reader {other}"),
     }
 }

@@ -83,7 +83,7 @@ fn everything_kept_is_read_or_refused_within_its_memory() {
     assert!(!read(reader("images"), "promised images", &header));
     assert!(!read(reader("images"), "a packed bomb", &bomb(&[0, 0, 8, 1, 0, 0, 0, 1], giant / 8)));
     for depth in [1_000, 1_000_000] {
-        for name in ["runs", "problems", "answers", "models", "checkpoints"] {
+        for name in ["runs", "problems", "answers", "models", "checkpoints", "lines", "comparisons"] {
             assert!(!read(reader(name), "deep brackets", &json(depth)), "{name}");
         }
         let deep = String::from_utf8(json(depth)).expect("text");

@@ -236,3 +236,43 @@ fn answers() {
         [b"\t", b"\n", b"nan", b"inf", b"1e400", b"1,5", b"%", b"31.12.2024", b"\xc3\xa9", b"yes"];
     fuzz("answers", &words);
 }
+
+#[test]
+fn lines() {
+    let words: [&[u8]; 14] = [
+        b"{\"answer\":null}\n",
+        b"{\"answer\":[null]}\n",
+        b"{\"answer\":\"yes\"}\n",
+        b"{\"answer\":1e400}\n",
+        b"{\"back\":true}\n",
+        b"{\"why\":true}\n",
+        b"{\"next\":true}\n",
+        b"{\"back\":false}\n",
+        b"\n",
+        b"[",
+        b"\"",
+        b"-1",
+        b"\xff",
+        b"\\u0000",
+    ];
+    fuzz("lines", &words);
+}
+
+#[test]
+fn comparisons() {
+    let words: [&[u8]; 12] = [
+        b"0",
+        b"-1",
+        b"1e999",
+        b"1e308",
+        b"null",
+        b"[]",
+        b"{}",
+        b"\"points\":[]",
+        b"\"name\":\"everything\"",
+        b"../",
+        b"18446744073709551616",
+        b"\n",
+    ];
+    fuzz("comparisons", &words);
+}
