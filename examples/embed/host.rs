@@ -38,6 +38,7 @@ impl std::fmt::Display for Share {
             None => write!(f, "no training"),
             Some(Budget::Millis(millis)) => write!(f, "{millis:.1} ms"),
             Some(Budget::Dispatches(n)) => write!(f, "{n} dispatches"),
+            Some(Budget::Calls(n)) => write!(f, "{n} calls"),
             Some(Budget::Flops(n)) => write!(f, "{} M operations", n / 1_000_000),
         }
     }
@@ -49,6 +50,7 @@ impl Share {
         Self(self.0.map(|budget| match budget {
             Budget::Millis(millis) => Budget::Millis((millis * factor).clamp(0.5, 200.0)),
             Budget::Dispatches(n) => Budget::Dispatches(((n as f64 * factor) as usize).clamp(4, 10_000)),
+            Budget::Calls(n) => Budget::Calls(((n as f64 * factor) as usize).clamp(4, 10_000)),
             Budget::Flops(n) => Budget::Flops(((n as f64 * factor) as u64).clamp(1_000_000, 10_000_000_000)),
         }))
     }

@@ -10,6 +10,9 @@ use std::ops::Range;
 pub enum Budget {
     /// At most so many dispatches.
     Dispatches(usize),
+    /// At most so many calls of kernels, of which several may be one dispatch; and only whole dispatches, of which the first one
+    /// goes in however many calls it is.
+    Calls(usize),
     /// About so many floating-point operations.
     Flops(u64),
     /// About so many milliseconds of the device's time. How much that is, is learned from timestamps if
@@ -29,7 +32,7 @@ impl Allowance {
     /// A budget, to be spent on the calls of a plan.
     pub fn new(budget: Budget) -> Self {
         let left = match budget {
-            Budget::Dispatches(n) => n as f64,
+            Budget::Dispatches(n) | Budget::Calls(n) => n as f64,
             Budget::Flops(n) => n as f64,
             // Not a number is nothing.
             Budget::Millis(ms) => ms.max(0.0) * 1e6 * AIM,
@@ -44,11 +47,14 @@ impl Allowance {
         while call < range.end {
             let fused = plan.fused().binary_search_by_key(&call, |fused| fused.calls.start).ok();
             let whole = fused.map(|at| plan.fused()[at].calls.clone()).filter(|calls| calls.end <= range.end);
-            let parts = whole.into_iter().chain(std::iter::once(call..call + 1));
+            let by_calls = matches!(self.budget, Budget::Calls(_));
+            let single = (whole.is_none() || !by_calls).then_some(call..call + 1);
+            let parts = whole.into_iter().chain(single);
             let mut costs = parts.map(|calls| (calls.end, self.cost(calls, plan, pace)));
             // The first one goes in whatever it costs: else a small budget would never get anywhere.
             let fits = |(end, cost): &(usize, f64)| {
-                self.left > 0.0 && (*cost <= self.left || (self.taken == 0 && *end == call + 1))
+                let is_first = self.taken == 0 && (by_calls || *end == call + 1);
+                self.left > 0.0 && (*cost <= self.left || is_first)
             };
             let Some((end, cost)) = costs.find(fits) else {
                 self.left = 0.0;
@@ -65,6 +71,7 @@ impl Allowance {
     fn cost(&self, calls: Range<usize>, plan: &Plan, pace: &Pace) -> f64 {
         match self.budget {
             Budget::Dispatches(_) => 1.0,
+            Budget::Calls(_) => calls.len() as f64,
             Budget::Flops(_) => plan.calls()[calls].iter().map(|call| call.flops as f64).sum(),
             Budget::Millis(_) => calls.map(|call| pace.nanos(plan, call)).sum(),
         }
@@ -236,6 +243,38 @@ mod tests {
         let mut allowance = Allowance::new(Budget::Dispatches(3));
         assert_eq!((allowance.take(0..2, &plan, &pace), allowance.is_spent()), (2, false));
         assert_eq!((allowance.take(5..9, &plan, &pace), allowance.is_spent()), (6, true));
+    }
+
+    #[test]
+    fn calls_that_are_one_dispatch_are_taken_together_where_they_fit() {
+        let mut b = PlanBuilder::new(1);
+        let clock = b.buffer("clock", Elem::U32, 8, Scope::Shared);
+        let gumbel = b.buffer("gumbel", Elem::F32, 4, Scope::Shared);
+        let draw = |b: &mut PlanBuilder, times: usize| {
+            (0..times).for_each(|_| {
+                b.call(Gumbel { rows: 1, steps: 1, actions: 2, pitch: 4, first: 0 }, &[clock, gumbel])
+            });
+        };
+        draw(&mut b, 1);
+        b.chain(1, 1, |b| draw(b, 5));
+        draw(&mut b, 2);
+        let plan = b.finish().expect("valid");
+        assert_eq!((plan.dispatches(0..8), plan.dispatches(2..8), plan.dispatches(0..4)), (4, 6, 4));
+        let (pace, each) = (Pace::new(&plan), plan.calls()[0].flops);
+        for (budget, from, end) in [
+            (Budget::Dispatches(2), 0, 6),
+            (Budget::Dispatches(2), 2, 4),
+            (Budget::Flops(3 * each), 0, 3),
+            (Budget::Flops(6 * each), 0, 6),
+            (Budget::Calls(3), 0, 1),
+            (Budget::Calls(3), 1, 6),
+            (Budget::Calls(6), 0, 6),
+            (Budget::Calls(6), 2, 8),
+            (Budget::Calls(0), 0, 0),
+        ] {
+            let mut allowance = Allowance::new(budget);
+            assert_eq!(allowance.take(from..8, &plan, &pace), end, "{budget:?} from {from}");
+        }
     }
 
     /// A device on which the second half of the calls is ten times as slow.

@@ -81,6 +81,9 @@ pub enum Bond {
     Together,
 }
 
+/// Calls of one dispatch, at most: their table has to fit a uniform binding of WebGPU's default limit.
+pub const MOST_FUSED: usize = 448;
+
 /// Some calls that are one dispatch on a device. The CPU engine runs them one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fused {
@@ -257,7 +260,8 @@ impl PlanBuilder {
         self.fuse(start, Bond::Chain { rows, kin: kin.max(1) });
     }
 
-    /// The calls that are appended meanwhile may be one dispatch, as none needs what another does.
+    /// The calls that are appended meanwhile may be one dispatch, as none needs what another does. Several may write into one
+    /// buffer, each its own part: that is not checked.
     pub fn together(&mut self, calls: impl FnOnce(&mut Self)) {
         let start = self.plan.calls.len();
         calls(self);
@@ -277,13 +281,16 @@ impl PlanBuilder {
         self.fuse(start, Bond::Together);
     }
 
+    /// In pieces, if there are more than a dispatch may have.
     fn fuse(&mut self, start: usize, bond: Bond) {
-        let calls = start..self.plan.calls.len();
+        let all = start..self.plan.calls.len();
         if self.plan.fused.last().is_some_and(|last| last.calls.end > start) {
             self.fail(format!("{bond:?}: something in it is fused already"));
-        } else if calls.len() > 1 {
-            self.plan.fused.push(Fused { calls, bond });
+            return;
         }
+        let pieces = all.clone().step_by(MOST_FUSED).map(|first| first..all.end.min(first + MOST_FUSED));
+        let pieces = pieces.filter(|calls| calls.len() > 1).map(|calls| Fused { calls, bond });
+        self.plan.fused.extend(pieces);
     }
 
     /// Appends a call.

@@ -114,7 +114,7 @@ fn copied_blocking(gpu: &Gpu) -> Result<f64> {
 /// # Errors
 /// The device was lost.
 pub fn recording_blocking(program: &GpuProgram, calls: Range<usize>, seconds: f64) -> Result<Recording> {
-    let each = 1e6 / calls.len().max(1) as f64;
+    let each = 1e6 / program.plan().dispatches(calls.clone()).max(1) as f64;
     let begun = Instant::now();
     let mut all = vec![program.timed_blocking(calls.clone(), 1)?];
     while all.len() < TIMES && begun.elapsed().as_secs_f64() < seconds {

@@ -110,7 +110,7 @@ pub fn step_blocking(engine: &Engine, shape: Shape, batch: usize, seconds: f64) 
     Ok(StepTime {
         shape,
         batch,
-        dispatches: calls.len(),
+        dispatches: stepper.program().plan().dispatches(calls),
         milliseconds: 1e3 / rate,
         instances_per_second: rate * batch as f64,
         cpu_instances_per_second: on_cpu * batch as f64,

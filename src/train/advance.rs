@@ -33,8 +33,8 @@ impl Left {
         let Some(budget) = self.budget else { return wanted };
         let is_first = usize::from(self.done.dispatches == 0);
         let fit = match budget {
-            Budget::Dispatches(0) | Budget::Flops(0) => 0,
-            Budget::Dispatches(most) => {
+            Budget::Dispatches(0) | Budget::Calls(0) | Budget::Flops(0) => 0,
+            Budget::Dispatches(most) | Budget::Calls(most) => {
                 (most.saturating_sub(self.done.dispatches) / calls.max(1)).max(is_first)
             }
             Budget::Flops(most) => {
@@ -60,7 +60,8 @@ impl<M: Method> Trainer<M> {
     /// submitted, on the CPU engine it is done on return, in whole training steps. Never waits: while two slices are on
     /// their way to a device, or an outcome has to come back first, nothing is done, as the result says.
     ///
-    /// [`Trainer::try_progress`] tells how far it is, [`Trainer::last_checkpoint`] has the state of the last epoch's
+    /// [`Trainer::try_progress`] tells how far it is, and has to be called: on the CPU engine nothing is done before an epoch that
+    /// has ended was told there; [`Trainer::last_checkpoint`] has the state of the last epoch's
     /// end, [`Trainer::try_model`] the result, and [`Engine::submitted`](crate::Engine::submitted) is a future that is
     /// there when the device is done.
     ///

@@ -17,8 +17,8 @@ use crate::policy::history::Epoch;
 use std::collections::VecDeque;
 use std::path::Path;
 
-/// Dispatches of a submission of our own: enough to hide its cost, too few for a watchdog.
-const OWN_SLICE: Budget = Budget::Dispatches(512);
+/// Calls of a submission of our own: enough to hide its cost, too few for a watchdog.
+const OWN_SLICE: Budget = Budget::Calls(512);
 
 /// A method's training run.
 ///
@@ -319,11 +319,11 @@ impl<M: Method> Trainer<M> {
         }
         let mut values = Vec::new();
         for w in self.stepper.method.weights() {
+            let read = self.stepper.program.read_blocking(if has_best { w.best } else { w.average })?;
             if !has_best {
-                self.stepper.program.copy(w.average, w.values);
+                self.stepper.program.write(w.values, 0, &read);
             }
-            let id = if has_best { w.best } else { w.average };
-            values.push(self.stepper.program.read_blocking(id)?);
+            values.push(read);
         }
         self.model(values)
     }
@@ -342,7 +342,8 @@ impl<M: Method> Trainer<M> {
         self.submit(OWN_SLICE, self.procedure.first_of_epoch)?;
         let at = self.procedure.at;
         if let Some(Work::Train { calls, .. }) = self.procedure.work.get(at.item).filter(|_| at.call > 0) {
-            let left = Budget::Dispatches(calls.len() - at.call);
+            // Exactly these: what is fused among them fits as a whole, or was begun already.
+            let left = Budget::Calls(calls.len() - at.call);
             self.submit(left, usize::MAX)?;
         }
         self.settle_blocking()

@@ -71,6 +71,34 @@ fn slices_that_end_inside_of_fused_dispatches_give_the_same_bits() {
     assert_eq!(host.errors(), 0, "uncaptured errors");
 }
 
+/// A run that is stored in the middle of a step of fused dispatches goes on to the step's end first, and no further; and one
+/// that is ended before there was an epoch gives its model.
+#[test]
+fn a_run_is_stored_at_the_end_of_a_step_of_fused_dispatches() {
+    let Some(host) = Host::open(wgpu::Features::empty()) else { return };
+    let (_, expected) = plain_on(&host.fused());
+    let mut fresh = Trainer::new(&host.fused(), &data(), small()).expect("valid");
+    fresh.finish_blocking().expect("the weights it began with");
+    let folder = common::TempDir::new("frames-fused");
+    let path = folder.0.join("checkpoint.safetensors");
+    for frames in [1, 4, 9, 30] {
+        let mut trainer = Trainer::new(&host.fused(), &data(), small()).expect("valid");
+        for _ in 0..frames {
+            let mut encoder = host.encoder();
+            trainer.encode(&mut encoder, Budget::Dispatches(5)).expect("records");
+            host.queue.submit([encoder.finish()]);
+            host.poll();
+            progress(&mut trainer);
+        }
+        trainer.save_blocking(&path).expect("written");
+        let mut resumed = Trainer::new(&host.fused(), &data(), small()).expect("valid");
+        resumed.resume(&path).expect("resumes");
+        while resumed.epoch_blocking().expect("trains").is_some() {}
+        assert_eq!(weights(&resumed.finish_blocking().expect("reads")), expected, "after {frames} frames");
+    }
+    assert_eq!(host.errors(), 0, "uncaptured errors");
+}
+
 /// At least 300 frames of a host that draws in each of them, with slices that end inside steps.
 #[test]
 fn three_hundred_frames_give_the_plain_trainers_bits() {

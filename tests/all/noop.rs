@@ -224,6 +224,18 @@ fn a_step_is_a_dozen_dispatches() {
     }
 }
 
+/// A horizon so long that a rollout's calls are more than a dispatch may have is more dispatches, not an error.
+#[test]
+fn a_long_horizon_is_a_few_dispatches_more() {
+    let host = Host::default_limits().taken_for_gpu();
+    let data = table(plain(220, 2), [60, 8, 0]);
+    let config = Config { horizon: Some(200), ..widths([8, 8], [8, 8]) };
+    let trainer = build(&host, "k = 200", &data, &config);
+    let plan = trainer.program().plan();
+    let step = plan.find_section("step").expect("it is there").calls();
+    assert!(step.len() > 1_000 && plan.dispatches(step.clone()) < 30, "{} calls", step.len());
+}
+
 /// The same of the methods that learn a question at a time.
 #[test]
 fn a_step_of_the_myopic_methods_is_a_dozen_dispatches_too() {

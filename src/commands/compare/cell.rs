@@ -4,7 +4,6 @@
 use super::plan::{Plan, content};
 use crate::commands::source::Source;
 use crate::commands::train::aim::Aim;
-use crate::commands::train::engine::Trained;
 use crate::commands::train::lock::Lock;
 use crate::commands::train::minutes::Allotted;
 use crate::commands::train::model::Job;
@@ -163,8 +162,6 @@ impl<'a> Work<'a> {
             (.., Some(alphas)) if alphas.len() > 1 => Aim::Range([alphas[0], alphas[alphas.len() - 1]]),
             _ => Aim::Found,
         };
-        let data = &self.prepared.data;
-        self.engine = Trained { args: &args, talk, entry, data, aim: &aim }.fastest(self.engine.clone())?;
         if self.is_file && args.minutes.is_none() {
             let better = tried::better(&args, talk, (entry, &self.engine), &self.prepared.data)?;
             args.set = [better, args.set].concat();

@@ -68,15 +68,8 @@ impl Trained<'_> {
         settings(&args, self.entry, self.data, self.aim, self.args.seeds[0])
     }
 
-    /// The opened engine, or with `auto` the CPU's where that is faster; says so.
-    ///
-    /// # Errors
-    /// What beginning the training has.
-    pub fn fastest(&self, opened: Engine) -> Result<Engine, Failure> {
-        Ok(self.measured(&opened)?.map_or(opened, |choice| choice.engine))
-    }
-
-    /// The same, and an assignment of a larger batch if that is faster still on the opened one, which is taken then.
+    /// The opened engine, or with `auto` the CPU's where that is faster; and an assignment of a larger batch if that is
+    /// faster still on the opened one, which is taken then. Says so.
     ///
     /// # Errors
     /// What beginning the training has.
@@ -107,7 +100,8 @@ impl Trained<'_> {
 
     /// An assignment of a larger batch, if a GPU gains enough by it: says so.
     fn larger_batch(&self, gpu: &Engine, choice: &Choice) -> Result<Option<String>, Failure> {
-        let is_free = !said(self.args, "batch") && is_gpu(gpu);
+        // A run that goes on has its batch.
+        let is_free = !said(self.args, "batch") && is_gpu(gpu) && !self.args.resume;
         let (Some(batch), true) = (self.entry.large_batch, is_free) else { return Ok(None) };
         let Some(best) = choice.speeds.first().map(|speed| speed.instances_per_second) else {
             return Ok(None);

@@ -172,7 +172,7 @@ impl GpuProgram {
 
     /// Records and submits a range of the plan's calls, `times` times, without waiting.
     pub fn submit(&self, range: &Range<usize>, times: usize) {
-        // Some hundred dispatches a submission: enough to hide its cost, too few for a watchdog.
+        // Some hundred calls a submission: enough to hide its cost, too few for a watchdog.
         let each = (512 / range.len().max(1)).max(1);
         let mut left = times;
         while left > 0 {

@@ -165,10 +165,10 @@ impl Method for NmPpg {
             }
         }
         let (wanted, most) = (stage.rollouts, config.gradient.rollouts);
-        if stage.reinforce > 0.0 && wanted > most {
+        if stage.reinforce > 0.0 && !most.is_multiple_of(wanted) {
             return Err(Error::Config(format!(
-                "rollouts is {wanted} in the stage, but {most} in the configuration: its plan keeps no more of an \
-                 instance together"
+                "rollouts is {wanted} in the stage, but {most} in the configuration: its plan keeps so many of an \
+                 instance together, or a part of them that goes into it"
             )));
         }
         Ok(())

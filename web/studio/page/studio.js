@@ -122,7 +122,7 @@ const drawColumns = () => {
       ...words(column), ...column.doubts.map((doubt) => make("span", { class: "doubt" }, doubt)));
     const row = make("tr", { id: `column-${index}` }, name, make("td", {}, kind),
       make("td", {}, field("group", { type: "text", ...label("Group") }, (input) => input.value)),
-      make("td", {}, field("cost", { type: "text", inputmode: "decimal", class: "cost", ...label("Cost") }, (input) => Number(input.value.trim().replace(",", ".")))),
+      make("td", {}, field("cost", { type: "text", inputmode: "decimal", class: "cost", ...label("Cost") }, (input) => (input.value.trim() === "" ? NaN : Number(input.value.trim().replace(",", "."))))),
       make("td", {}, field("unit", { type: "text", class: "unit", ...label("Unit") }, (input) => input.value)),
       make("td", {}, field("known", { type: "checkbox", ...label("Known") }, (input) => input.checked)),
       make("td", {}, field("ignore", { type: "checkbox", ...label("Left out") }, (input) => input.checked)));

@@ -13,6 +13,8 @@ let isRunning = false;
 let going = Promise.resolve();
 // All that is needed to go on in another tab: where the rows are from, what was changed, and the newest checkpoint.
 let run = {};
+// What was said of the table since: a run that is going on keeps what it began with.
+let draft = {};
 
 const ready = init({ module_or_path: new URL("code_bg.wasm", import.meta.url) }).then(() => { studio = new Studio(); });
 const tell = (what) => postMessage(what);
@@ -94,26 +96,26 @@ const halt = async () => {
 const answers = {
   read: async ({ file }) => {
     await halt();
-    run = { source: { file } };
+    [run, draft] = [{ source: { file } }, {}];
     return JSON.parse(studio.read(file.name, await read(file)));
   },
   look: async ({ target, prices }) => {
-    run = { ...run, target, prices };
+    draft = { ...draft, target, prices };
     return JSON.parse(studio.look(target, prices ? await read(prices) : undefined));
   },
   prepare: ({ edits }) => {
-    run = { ...run, edits };
+    draft = { ...draft, edits };
     return JSON.parse(studio.prepare(JSON.stringify(edits)));
   },
   synthetic: async ({ name }) => {
     await halt();
-    run = { source: { synthetic: name } };
+    [run, draft] = [{ source: { synthetic: name } }, {}];
     return JSON.parse(studio.synthetic(name));
   },
   start: async ({ engine, settings, checkpoint }) => {
     await halt();
     const begun = JSON.parse(studio.take(await studio.start(engine, settings, checkpoint)));
-    run = { ...run, engine, settings, checkpoint, model: null, batch: begun.batch, epochs: begun.behind };
+    run = { ...run, ...draft, engine, settings, checkpoint, model: null, batch: begun.batch, epochs: begun.behind };
     await save();
     going = train();
     return begun;

@@ -15,9 +15,9 @@ use super::context::{Gpu, Pipeline};
 use super::program::{Dispatch, buffer_bytes};
 use crate::engine::kernels::{Grid, Target, View, folded};
 use crate::engine::plan::{Bond, BufferDecl, BufferId, Call, Fused, Plan};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use arena::{Arenas, Home};
-use shader::{Form, MOST_CALLS, SEEN, Shader, shader};
+use shader::{Form, SEEN, Shader, shader};
 use std::collections::HashMap;
 use wgsl::{BASES, FIELDS, LENGTHS, Named, STRIDE, Variant};
 
@@ -27,6 +27,8 @@ const ALIGNMENT: usize = 256;
 const CALL_WORDS: usize = STRIDE * 4;
 /// Instances that a workgroup takes through a chain: as many as a product has in registers at a time.
 const FEW: usize = 8;
+/// Bytes of an arena, at most: shaders count them in 32 bits.
+const LARGEST: u64 = 1 << 31;
 
 /// A buffer of a plan on a device: a part of an arena, or one of its own.
 #[derive(Clone, Debug)]
@@ -86,7 +88,11 @@ impl Fusion {
         if plan.fused().is_empty() || target == Target::Software {
             return Ok(None);
         }
-        let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        if !can_fuse(plan, limits) {
+            log::info!("calls are not fused: the device's limits are below WebGPU's");
+            return Ok(None);
+        }
+        let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size).min(LARGEST);
         let arenas = Arenas::new(plan, limit);
         let mut programs: Vec<Program> = Vec::new();
         let mut fusion = Self { arenas, programs: Vec::new() };
@@ -135,13 +141,6 @@ impl Fusion {
             if !variants.iter().any(|(known, _)| *known == variant) {
                 variants.push((variant, call.grid));
             }
-        }
-        let long = groups.iter().find(|fused| fused.calls.len() > MOST_CALLS);
-        if let Some(fused) = long {
-            let (count, name) = (fused.calls.len(), plan.calls()[fused.calls.start].kernel.name);
-            return Err(Error::Internal(format!(
-                "{count} calls from a {name} on are too many for a dispatch"
-            )));
         }
         // In an order of their own, so that plans of one method have one text, and its pipeline is made once.
         variants.sort_by(|(a, _), (b, _)| (a.kernel.0.name, &a.homes).cmp(&(b.kernel.0.name, &b.homes)));
@@ -274,7 +273,7 @@ impl Fusion {
         let [first, end] = [part.start as u32, part.end as u32];
         match fused.bond {
             Bond::Chain { rows, kin } => {
-                let team = kin * (FEW / kin).max(1);
+                let team = team(kin);
                 ([first, end, rows as u32, team as u32], [rows.div_ceil(team) as u32, 1, 1])
             }
             Bond::Together if form == Form::Solo => {
@@ -346,6 +345,22 @@ pub fn fused_sources(plan: &Plan) -> Result<Vec<(String, String)>> {
         (format!("{:?} of {kernels} kernels", program.form), program.shader.source)
     });
     Ok(sources.collect())
+}
+
+/// Instances of a workgroup: about so many, and all rollouts of each.
+fn team(kin: usize) -> usize {
+    kin * (FEW / kin).max(1)
+}
+
+/// Whether a device has what every fused dispatch needs: the table's binding, two dynamic offsets, and the workgroups.
+fn can_fuse(plan: &Plan, limits: &wgpu::Limits) -> bool {
+    let groups = plan.fused().iter().map(|fused| match fused.bond {
+        Bond::Chain { rows, kin } => rows.div_ceil(team(kin)),
+        Bond::Together => 1,
+    });
+    u64::from(limits.max_uniform_buffer_binding_size) >= SEEN as u64 * 16
+        && limits.max_dynamic_uniform_buffers_per_pipeline_layout >= 2
+        && groups.max().unwrap_or(0) <= limits.max_compute_workgroups_per_dimension as usize
 }
 
 /// Fills up to where a dynamic offset may point, which it gives in bytes.

@@ -7,14 +7,14 @@
 use super::arena::Home;
 use super::wgsl::{Functions, STRIDE, Variant, functions};
 use crate::engine::kernels::{Access, Grid, Part, View};
+use crate::engine::plan::MOST_FUSED;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Vectors of the table that a dispatch sees: WebGPU's default limit of a uniform binding is 64 KiB.
 pub(super) const SEEN: usize = 4096;
-/// Calls of a dispatch, at most.
-pub(super) const MOST_CALLS: usize = SEEN / STRIDE;
+const _: () = assert!(MOST_FUSED * STRIDE <= SEEN);
 
 /// What a shader is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
