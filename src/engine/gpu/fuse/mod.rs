@@ -358,7 +358,7 @@ fn can_fuse(plan: &Plan, limits: &wgpu::Limits) -> bool {
         Bond::Chain { rows, kin } => rows.div_ceil(team(kin)),
         Bond::Together => 1,
     });
-    u64::from(limits.max_uniform_buffer_binding_size) >= SEEN as u64 * 16
+    limits.max_uniform_buffer_binding_size >= SEEN as u64 * 16
         && limits.max_dynamic_uniform_buffers_per_pipeline_layout >= 2
         && groups.max().unwrap_or(0) <= limits.max_compute_workgroups_per_dimension as usize
 }
