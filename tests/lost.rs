@@ -7,7 +7,7 @@ mod common;
 mod host;
 
 use common::weights;
-use host::{Host, data, small};
+use host::{Host, Patience, data, small};
 use querent::nmppg::{Config, Trainer};
 use querent::train::Training;
 use querent::{Budget, Engine, Error, ErrorKind, wgpu};
@@ -20,14 +20,15 @@ fn expected(host: &Host) -> Vec<f64> {
 }
 
 /// Frames until the trainer has something to say that `stop` has waited for.
-fn train(host: &Host, trainer: &mut Trainer, stop: impl Fn(&Trainer) -> bool) -> Result<(), Error> {
-    for _ in 0..20_000 {
-        host.frame(|encoder| trainer.encode(encoder, Budget::Dispatches(150)))?;
+fn train<T: Training + ?Sized>(host: &Host, trainer: &mut T, stop: impl Fn(&T) -> bool) -> Result<(), Error> {
+    let mut patience = Patience::default();
+    loop {
+        let recorded = host.frame(|encoder| trainer.encode(encoder, Budget::Dispatches(150)))?;
         if trainer.try_progress()?.finished || stop(trainer) {
             return Ok(());
         }
+        patience.after(&recorded);
     }
-    panic!("never happened");
 }
 
 /// The device is destroyed between two frames, with a checkpoint on the host and some steps after it, and
@@ -128,23 +129,14 @@ fn every_method_by_name_goes_on_on_another_device() {
         let lost = Host::open(wgpu::Features::empty()).expect("there was one");
         let mut training = start(&lost);
         assert!(training.buffers().is_some_and(|buffers| buffers.paths.size() > 0), "{}", entry.name);
-        let frames = |host: &Host, training: &mut Box<dyn Training>, stop: fn(&dyn Training) -> bool| {
-            for _ in 0..20_000 {
-                host.frame(|encoder| training.encode(encoder, Budget::Dispatches(400)))?;
-                if training.try_progress()?.finished || stop(&**training) {
-                    return Ok::<(), Error>(());
-                }
-            }
-            panic!("{}: never happened", entry.name);
-        };
-        frames(&lost, &mut training, |training| training.last_checkpoint().is_some())
+        train(&lost, &mut *training, |training| training.last_checkpoint().is_some())
             .expect("nothing is wrong");
         lost.device.destroy();
-        let error = frames(&lost, &mut training, |_| false).expect_err("the device is gone");
+        let error = train(&lost, &mut *training, |_| false).expect_err("the device is gone");
         assert_eq!(error.kind(), ErrorKind::DeviceLost, "{}: {error}", entry.name);
         training.resume_on(&first.engine()).expect("resumes");
         assert!(!training.history().is_empty(), "{}: it did not continue from the checkpoint", entry.name);
-        frames(&first, &mut training, |_| false).expect("nothing is wrong");
+        train(&first, &mut *training, |_| false).expect("nothing is wrong");
         let model = training.try_model().expect("no error").expect("over");
         assert!(weights(&model) == weights(&expected), "{}", entry.name);
     }

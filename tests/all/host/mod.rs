@@ -4,6 +4,7 @@
 use querent::data::{Dataset, synthetic};
 use querent::engine::kernels::Target;
 use querent::nmppg::Config;
+use querent::train::Recorded;
 use querent::{Engine, wgpu};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +14,27 @@ pub struct Host {
     pub queue: wgpu::Queue,
     errors: Arc<AtomicUsize>,
     view: wgpu::TextureView,
+}
+
+/// How long a host goes on with a run that is to end. Frames here are not held back by a display: one that had nothing
+/// to record, as a method is at work beside the device or the device is behind, rests a moment and is counted apart.
+/// Otherwise a slow machine would see thousands of empty frames and call the run endless.
+#[derive(Default)]
+pub struct Patience {
+    frames: usize,
+    rests: usize,
+}
+
+impl Patience {
+    pub fn after(&mut self, recorded: &Recorded) {
+        if recorded.dispatches == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            self.rests += 1;
+        } else {
+            self.frames += 1;
+        }
+        assert!(self.frames < 20_000 && self.rests < 600_000, "the run never ended");
+    }
 }
 
 impl Host {
