@@ -111,7 +111,7 @@ if [ $# -eq 0 ] && [ "$QUERENT_GPU" = require ] && [ -z "${QUERENT_PYTHON:-}" ] 
 fi
 
 if [ $# -gt 0 ]; then
-    cargo test --release "$@"
+    cargo test --release --package querent "$@"
     exit
 fi
 # The studio page, for the tests that open it.
@@ -120,6 +120,6 @@ if [ "$QUERENT_GPU" = require ]; then
     sh web/studio/build.sh
 fi
 # Of the examples only those that tests run: building the others is a fifth of the time, and the linter looks at them.
-cargo build --release --example syn1 --example cube_nm
-cargo test --release --tests
-cargo test --release --doc
+cargo build --release --package querent --example syn1 --example cube_nm
+cargo test --release --package querent --tests
+cargo test --release --package querent --doc

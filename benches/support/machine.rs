@@ -71,7 +71,7 @@ fn multiply(side: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
     let row = side as isize;
     // SAFETY: the three matrices lie in their slices, as just checked, and `c` is borrowed mutably.
     unsafe {
-        gemm::gemm(
+        gemm_f32::gemm::f32::get_gemm_fn()(
             side,
             side,
             side,
@@ -90,7 +90,7 @@ fn multiply(side: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
     }
 }

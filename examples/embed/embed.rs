@@ -5,15 +5,10 @@
 //! Without a display it draws into a texture, writes some frames as PNG files and says how long frames
 //! took: `cargo run --release --example embed -- --offscreen --frames 600 --budget 4ms`.
 
-mod host;
-mod offscreen;
-mod scene;
-mod text;
-mod window;
-
 use clap::Parser;
-use host::Share;
 use querent::{Engine, wgpu};
+use querent_embed::host::Share;
+use querent_embed::{offscreen, window};
 use std::path::PathBuf;
 use winit::event_loop::EventLoop;
 
