@@ -1,7 +1,7 @@
 //! A model as one HTML file that asks: text, style, script, the code, and the model, in one.
 //!
 //! Its policy lets nothing in but what the file holds: the script and the style by their hashes, WebAssembly, and no
-//! address whatsoever. The model is packed, so no name of a table is part of the HTML.
+//! address whatsoever. The model and the first question are packed, so no name of a table is part of the HTML.
 
 use crate::error::{Error, Result};
 use crate::policy::Model;
@@ -24,27 +24,31 @@ const CODE: &[u8] = include_bytes!("../../web/page/ask.wasm.gz");
 pub fn page(model: &Model, budget: f64) -> Result<String> {
     // Whatever is wrong with the budget, the session says.
     let budget = model.session().with_budget(budget)?.budget();
-    around(&model.clone().without_history().to_bytes()?, budget)
+    let model = model.clone().without_history();
+    let (_, opening) = super::page::open(&model, Some(budget))?;
+    around(&model.to_bytes()?, &opening.to_string(), budget)
 }
 
-/// The page of a model's file.
-fn around(model: &[u8], budget: f64) -> Result<String> {
+/// The page of a model's file. What it is told at first stands in front of the file and its code, so that the first
+/// question need not wait for them.
+fn around(model: &[u8], opening: &str, budget: f64) -> Result<String> {
     let failed = |error: std::io::Error| Error::Internal(format!("the model cannot be packed: {error}"));
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     packed.write_all(model).map_err(failed)?;
     let model = base64(&packed.finish().map_err(failed)?);
     let settings = json!({ "budget": budget.is_finite().then_some(budget) }).to_string();
     let policy = policy();
-    let code = base64(CODE);
+    let (code, opening) = (base64(CODE), base64(opening.as_bytes()));
     Ok(filled(
         PAGE,
         &[
             ("policy", &policy),
             ("style", STYLE),
+            ("opening", &opening),
+            ("script", SCRIPT),
             ("settings", &settings),
             ("code", &code),
             ("model", &model),
-            ("script", SCRIPT),
         ],
     ))
 }
@@ -103,8 +107,8 @@ mod tests {
     fn all_places_are_filled_and_nothing_twice() {
         let text = filled("<{a}|{b}>", &[("a", "{b}"), ("b", "x")]);
         assert_eq!(text, "<{b}|x>");
-        let page = around(b"model", 7.0).expect("packs");
-        for place in ["policy", "style", "settings", "code", "model", "script"] {
+        let page = around(b"model", "{}", 7.0).expect("packs");
+        for place in ["policy", "style", "opening", "settings", "code", "model", "script"] {
             assert!(PAGE.contains(&format!("{{{place}}}")), "{place} has no place");
             assert!(!page.contains(&format!("{{{place}}}")), "{place} is not filled");
         }
@@ -114,7 +118,7 @@ mod tests {
     /// What goes around with every model: 400 kB is what it may have.
     #[test]
     fn it_is_small_without_the_model() {
-        let size = around(b"", f64::INFINITY).expect("packs").len();
+        let size = around(b"", "", f64::INFINITY).expect("packs").len();
         assert!(size < 400_000, "{size} bytes");
         assert!(size > CODE.len(), "the code is in it");
     }

@@ -53,7 +53,7 @@ fn is_allowed(expression: &str) -> bool {
 #[test]
 fn every_dependency_may_be_used() {
     let tree = Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none"])
+        .args(["tree", "--offline", "--package", "querent", "--edges", "normal,build", "--prefix", "none"])
         .args(["--no-dedupe", "--format", "{p}\t{l}"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()

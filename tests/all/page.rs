@@ -12,6 +12,8 @@ use serde_json::Value;
 use std::path::Path;
 
 const MODEL: &str = "run/model.safetensors";
+/// The first question is there, and the code that takes answers.
+const IS_READY: &str = "document.querySelector('#all:not([hidden], [aria-busy])') !== null";
 
 /// Makes a page and opens it; `None` if there is no browser.
 fn opened(dir: &TempDir, name: &str, arguments: &[&str]) -> Option<Browser> {
@@ -20,7 +22,7 @@ fn opened(dir: &TempDir, name: &str, arguments: &[&str]) -> Option<Browser> {
     assert!(made.out.ends_with("written: ask.html\n"), "{}", made.out);
     let mut browser = Browser::start(name)?;
     browser.open(&dir.0.join("ask.html"));
-    browser.wait("!document.getElementById('all').hidden || !document.getElementById('trouble').hidden");
+    browser.wait(&format!("{IS_READY} || !document.getElementById('trouble').hidden"));
     Some(browser)
 }
 
@@ -82,7 +84,7 @@ fn bars(browser: &mut Browser) -> Vec<(String, f32)> {
 pub fn goes_the_same_way(page: &Path, dialogue: &str) {
     let Some(mut browser) = Browser::start("dialogue") else { return };
     browser.open(page);
-    browser.wait("!document.getElementById('all').hidden");
+    browser.wait(IS_READY);
     let mut expected: Vec<(&str, f32)> = Vec::new();
     let mut lines = dialogue.lines().peekable();
     while let Some(line) = lines.next() {

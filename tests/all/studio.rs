@@ -339,8 +339,7 @@ fn asks_the_same(browser: &mut Browser, model: &Model, table: &[u8]) {
         first[at].to_string()
     };
     press(browser, "ask");
-    browser
-        .wait("document.querySelector('iframe')?.contentDocument?.getElementById('all')?.hidden === false");
+    browser.wait("!!document.querySelector('iframe')?.contentDocument?.querySelector('#all:not([hidden], [aria-busy])')");
     let frame = "document.querySelector('iframe').contentDocument";
     let answer = |browser: &mut Browser, cells: &[String]| {
         browser.eval(&format!(

@@ -14,11 +14,14 @@
     return element;
   };
 
+  const bytesOf = (id) => {
+    const letters = at(id).textContent;
+    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(letters);
+    return Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
+  };
+
   const unpack = async (id) => {
-    const letters = atob(at(id).textContent);
-    const packed = new Uint8Array(letters.length);
-    for (let index = 0; index < letters.length; index += 1) packed[index] = letters.charCodeAt(index);
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const stream = new Blob([bytesOf(id)]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };
 
@@ -28,7 +31,8 @@
     show("all", false);
   };
 
-  let code, model, view, shown;
+  // What the page asks first is in it, as every case begins so: it is shown before the code is there (`ready`).
+  let code, model, view, shown, ready;
 
   // Calls a function of the code with some bytes; gives what it says, and whether that went well.
   const call = (name, bytes, ...more) => {
@@ -41,8 +45,9 @@
     return [new TextDecoder().decode(told), isWell];
   };
 
-  const say = (wish, focus) => {
+  const say = async (wish, focus) => {
     try {
+      await ready;
       const [told, isWell] = call("say", new TextEncoder().encode(JSON.stringify(wish)));
       if (!isWell) throw new Error(told);
       view = JSON.parse(told);
@@ -301,13 +306,7 @@
     });
   };
 
-  const begin = async () => {
-    const settings = JSON.parse(at("settings").textContent);
-    const [program, bytes] = await Promise.all([unpack("code"), unpack("model")]);
-    code = (await WebAssembly.instantiate(program, {})).instance.exports;
-    const [told, isWell] = call("open", bytes, settings.budget ?? -1);
-    if (!isWell) { trouble(`The model in this page cannot be used: ${told}`); return; }
-    ({ model, view } = JSON.parse(told));
+  const greet = () => {
     const title = `${model.target ?? "Which is it"}?`;
     text("title", title);
     document.title = title;
@@ -322,5 +321,30 @@
     performance.mark("first question");
   };
 
-  begin().catch((error) => trouble(`This page cannot be used here: ${error.message}. It needs a browser of 2023 or later.`));
+  const whole = () => new Promise((done) => {
+    if (document.readyState !== "loading") done();
+    else document.addEventListener("DOMContentLoaded", done);
+  });
+
+  const wake = async () => {
+    await whole();
+    const settings = JSON.parse(at("settings").textContent);
+    const [program, bytes] = await Promise.all([unpack("code"), unpack("model")]);
+    code = (await WebAssembly.instantiate(program, {})).instance.exports;
+    const [told, isWell] = call("open", bytes, settings.budget ?? -1);
+    if (!isWell) { trouble(`The model in this page cannot be used: ${told}`); throw new Error(told); }
+    ({ model, view } = JSON.parse(told));
+    draw(false);
+    at("all").removeAttribute("aria-busy");
+  };
+
+  const useless = (error) => trouble(`This page cannot be used here: ${error.message}. It needs a browser of 2023 or later.`);
+  try {
+    ({ model, view } = JSON.parse(new TextDecoder().decode(bytesOf("opening"))));
+    greet();
+    ready = wake();
+    ready.catch((error) => { if (at("trouble").hidden) useless(error); });
+  } catch (error) {
+    useless(error);
+  }
 })();
