@@ -124,6 +124,35 @@ fn both_engines_reproduce_every_golden() {
     }
 }
 
+/// Another software driver than the system's: Chromium's package brings its own, SwiftShader. In a process of its own, as
+/// the loader reads the environment.
+#[cfg(target_os = "linux")]
+#[test]
+fn swiftshader_reproduces_every_golden() {
+    let driver = std::path::Path::new("/usr/lib/chromium/vk_swiftshader_icd.json");
+    if !driver.is_file() {
+        eprintln!("SKIPPED: {} is not there", driver.display());
+        return;
+    }
+    let child = std::process::Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "golden::on_swiftshader", "--ignored"])
+        .envs([("VK_DRIVER_FILES", driver), ("VK_ICD_FILENAMES", driver)])
+        .output()
+        .expect("this test runs again");
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "runs in a process of its own, started by swiftshader_reproduces_every_golden"]
+fn on_swiftshader() {
+    if std::env::var("VK_DRIVER_FILES").is_ok_and(|driver| driver.contains("swiftshader")) {
+        let engine = Engine::gpu_blocking().expect("SwiftShader is an adapter");
+        assert!(engine.to_string().contains("SwiftShader"), "{engine}");
+        check("SwiftShader", &engine, 1e-4, 1e-5);
+    }
+}
+
 /// The same where several calls are one dispatch, as on a GPU.
 #[test]
 fn fused_dispatches_reproduce_every_golden() {
