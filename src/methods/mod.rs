@@ -17,7 +17,7 @@ mod usual;
 
 mod registry;
 
-pub use registry::{Entry, Tradeoff, Trial, Try, find, kernels};
+pub use registry::{Entry, Reader, Tradeoff, Trial, Try, find, kernels, reader};
 pub use usual::{pass, whole_passes};
 
 /// Every method there is. Whatever walks over methods (the command, the report, the tests) finds them here.

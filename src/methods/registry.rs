@@ -86,20 +86,39 @@ fn unknown(name: &str) -> Error {
     Error::Config(format!("there is no method `{name}`; there are {}", known.join(", ")))
 }
 
-/// Of a method, what reading a model needs.
-#[derive(Clone, Copy)]
-struct Reader {
-    name: &'static str,
+/// Of a method, what is needed to read its models and to ask and test them.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
+    /// Its name.
+    pub name: &'static str,
+    /// What trades loss for cost.
+    pub tradeoff: Tradeoff,
+    /// Thresholds of its stop rule that are worth a look, where it has one.
+    pub thresholds: fn(&Problem) -> Vec<f64>,
     load: fn(&mut Stored) -> Result<Box<dyn Policy>>,
+}
+
+impl Reader {
+    const fn of(entry: &Entry) -> Self {
+        Self { name: entry.name, tradeoff: entry.tradeoff, thresholds: entry.thresholds, load: entry.load }
+    }
+}
+
+/// A method by its name, for programs that do not train with it.
+///
+/// # Errors
+/// There is none of that name.
+pub fn reader(name: &str) -> Result<&'static Reader> {
+    READERS.iter().find(|reader| reader.name == name).ok_or_else(|| unknown(name))
 }
 
 /// Taken out of the list when the library is compiled: a program that only asks, as the page does, names no entry and so
 /// is linked without trainers and devices.
 static READERS: [Reader; METHODS.len()] = {
-    let mut readers = [Reader { name: METHODS[0].name, load: METHODS[0].load }; METHODS.len()];
+    let mut readers = [Reader::of(METHODS[0]); METHODS.len()];
     let mut index = 1;
     while index < METHODS.len() {
-        readers[index] = Reader { name: METHODS[index].name, load: METHODS[index].load };
+        readers[index] = Reader::of(METHODS[index]);
         index += 1;
     }
     readers
@@ -126,7 +145,17 @@ impl Model {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
-        Self::from_bytes(&bytes).map_err(|error| match error {
+        Self::from_bytes_of(path, &bytes)
+    }
+
+    /// Reads a model from the bytes of a file that somebody else has read, such as a browser. What is wrong with it is said
+    /// as by [`Model::load`].
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn from_bytes_of(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self> {
+        let path = path.as_ref();
+        Self::from_bytes(bytes).map_err(|error| match error {
             // What `read` itself complains about needs no other name than the file's.
             Error::Config(what) | Error::Problem(what) => Error::file(path, what),
             other => Error::file(path, other.to_string()),
@@ -139,8 +168,7 @@ impl Model {
     /// As [`Model::load`], without the file's name.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut stored = Stored::from_bytes(bytes)?;
-        let reader = READERS.iter().find(|reader| reader.name == stored.method);
-        let Some(Reader { name, load }) = reader else { return Err(unknown(&stored.method)) };
+        let Reader { name, load, .. } = reader(&stored.method)?;
         let policy = load(&mut stored)?;
         stored.model(policy, name)
     }

@@ -15,6 +15,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+mod model;
 #[path = "../../web/serve/src/server.rs"]
 mod server;
 

@@ -33,12 +33,13 @@ export const learning = (history) => {
     ...shown.filter((epoch) => epoch.best).map((epoch) => draw("circle", { class: "dot", cx: x(epoch.index), cy: y(epoch.judged), r: 3 })));
 };
 
-export const trade = (points) => {
-  if (points.length === 0) { at("trade").replaceChildren(); return; }
-  const [x, y] = frame(at("trade"), [0, Math.max(...points.map((point) => point.cost), 1e-9)], ends(points.map((point) => point.accuracy)), "cost");
+// Scores against cost.
+export const against = (svg, points) => {
+  if (points.length === 0) { svg.replaceChildren(); return; }
+  const [x, y] = frame(svg, [0, Math.max(...points.map((point) => point.cost), 1e-9)], ends(points.map((point) => point.score)), "cost");
   const sorted = [...points].sort((a, b) => a.cost - b.cost);
-  at("trade").append(draw("polyline", { class: "line", points: sorted.map((point) => `${x(point.cost).toFixed(1)},${y(point.accuracy).toFixed(1)}`).join(" ") }),
-    ...sorted.map((point) => draw("circle", { class: "dot", cx: x(point.cost), cy: y(point.accuracy), r: 3 })));
+  svg.append(draw("polyline", { class: "line", points: sorted.map((point) => `${x(point.cost).toFixed(1)},${y(point.score).toFixed(1)}`).join(" ") }),
+    ...sorted.map((point) => draw("circle", { class: "dot", cx: x(point.cost), cy: y(point.score), r: 3 })));
 };
 
 // Features down, steps to the right; a row for having stopped below.

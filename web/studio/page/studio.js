@@ -1,6 +1,6 @@
 // The studio page: puts what the worker says into its places, and takes what is changed and pressed.
 import { at, download, make, show, text } from "./dom.js";
-import { heat, learning, trade } from "./plots.js";
+import { against, heat, learning } from "./plots.js";
 import { forget, kept } from "./store.js";
 
 // The one script that is loaded by its address: the policy of the page wants that said.
@@ -36,10 +36,11 @@ const attempt = async (place, work) => {
 
 let state = { name: "", columns: [], prices: undefined, features: [], history: [], isTable: false };
 
-// 1. A table.
+// 1. A table, or a model.
 const begin = (name, isTable) => {
   for (const id of ["kept", "looking", "training", "result", "progress", "source-words"]) show(id, false);
   for (const id of ["look-refusal", "train-refusal", "result-refusal"]) text(id, "");
+  at("asking-here").replaceChildren();
   trouble("");
   buttons(false, false);
   state = { name, columns: [], prices: undefined, features: [], history: [], isTable };
@@ -65,6 +66,20 @@ const take = (file, target, prices) => attempt("source-refusal", async () => {
   show("looking", true);
   await look();
 });
+
+// Instead of a table, a model: it is there to be asked, and a run that is kept can still be gone on with.
+const openModel = (file) => attempt("source-refusal", async () => {
+  const told = await ask("open", { file });
+  begin(file.name, false);
+  text("source-words", told.about);
+  show("source-words", true);
+  result(told);
+  at("result-head").focus();
+  status("The model is opened");
+  await offer();
+});
+
+const receive = (file) => attempt("source-refusal", async () => ((await ask("recognize", { file })) ? openModel(file) : take(file)));
 
 const sample = async (name) => {
   const answer = await fetch(new URL(name, import.meta.url));
@@ -187,7 +202,8 @@ const running = (begun) => {
 const plots = () => {
   // In the warm-up there is no policy to draw yet.
   learning(state.history);
-  trade(state.history.findLast((epoch) => epoch.judged !== null)?.passes ?? []);
+  const passes = state.history.findLast((epoch) => epoch.judged !== null)?.passes ?? [];
+  against(at("trade"), passes.map(({ cost, accuracy }) => ({ cost, score: accuracy })));
 };
 
 const duration = (seconds) => (seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`);
@@ -231,9 +247,18 @@ worker.addEventListener("error", (event) => trouble(`This page cannot be used he
 const result = (report) => {
   const cells = (tag, of) => make("tr", {}, ...of.map((cell) => make(tag, tag === "th" ? { scope: "col" } : {}, cell)));
   const number = (value) => value.toFixed(3);
-  text("result-words", `What it does on the ${report.rows} rows. α is what a unit of cost is worth in nats of loss; the page that asks has a slider for it.`);
-  at("tested").replaceChildren(make("thead", {}, cells("th", ["Trade-off", "α", "asked", "cost", report.metric])),
-    make("tbody", {}, ...report.tested.map((point) => cells("td", [point.name, point.alpha.toPrecision(2), point.asked.toFixed(2), point.cost.toFixed(2), number(point.score)]))));
+  const many = report.curve.length > 0 ? " α is what a unit of cost is worth in nats of loss; the page that asks has a slider for it." : "";
+  text("result-words", report.tested.length > 0 ? `What it does on the ${report.rows} rows.${many}`
+    : "It has one trade-off, and what it does on the validation rows is not part of its file.");
+  at("tested").replaceChildren();
+  if (report.tested.length > 0) {
+    at("tested").append(make("thead", {}, cells("th", ["Trade-off", "α", "asked", "cost", report.metric])),
+      make("tbody", {}, ...report.tested.map((point) => cells("td", [point.name, point.alpha.toPrecision(2), point.asked.toFixed(2), point.cost.toFixed(2), number(point.score)]))));
+  }
+  show("results", report.tested.length > 0);
+  text("curve-head", `Its curve: ${report.metric} on the validation rows against cost, each α a dot`);
+  against(at("curve"), report.curve);
+  show("along", report.curve.length > 0);
   show("result", true);
 };
 
@@ -260,7 +285,7 @@ const goOn = (run) => attempt("source-refusal", async () => {
   }
   show("training", true);
   if (run.model) {
-    result(await ask("open", { kept: run }));
+    result(await ask("reopen", { kept: run }));
     return;
   }
   at("engine").value = run.engine;
@@ -269,27 +294,29 @@ const goOn = (run) => attempt("source-refusal", async () => {
   await start(run.checkpoint ?? undefined);
 });
 
+let offered;
 const offer = async () => {
   const run = await kept().catch(() => undefined);
   if (!run?.source || !(run.model || run.batch)) return;
+  offered = run;
   const name = run.source.synthetic ?? run.source.file.name;
   text("kept-words", run.model ? `${name}: its model is trained.` : `${name}: ${run.epochs} epochs are done.`);
   text("kept-go", run.model ? "Open it" : "Go on");
-  at("kept-go").addEventListener("click", () => goOn(run), { once: true });
-  at("kept-drop").addEventListener("click", () => { forget(); show("kept", false); }, { once: true });
   show("kept", true);
 };
 
 const listen = () => {
   const press = (id, what) => at(id).addEventListener("click", what);
-  at("file").addEventListener("change", () => { if (at("file").files[0]) take(at("file").files[0]); });
+  press("kept-go", () => goOn(offered));
+  press("kept-drop", () => { forget(); show("kept", false); });
+  at("file").addEventListener("change", () => { if (at("file").files[0]) receive(at("file").files[0]); });
   const drop = at("drop");
   for (const name of ["dragenter", "dragover"]) drop.addEventListener(name, (event) => { event.preventDefault(); drop.classList.add("over"); });
   drop.addEventListener("dragleave", () => drop.classList.remove("over"));
   drop.addEventListener("drop", (event) => {
     event.preventDefault();
     drop.classList.remove("over");
-    if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+    if (event.dataTransfer.files[0]) receive(event.dataTransfer.files[0]);
   });
   press("clinic", () => attempt("source-refusal", async () => take(await sample("clinic.csv"), "diagnosis", await sample("prices.csv"))));
   press("syn1", () => attempt("source-refusal", async () => {

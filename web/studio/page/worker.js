@@ -1,10 +1,10 @@
 // The studio's work, beside the page so that the page stays responsive: the code is the library's, compiled to WebAssembly.
-import init, { Studio } from "./code.js";
+import init, { Opened, Studio, is_model } from "./code.js";
 import { keep } from "./store.js";
 
 // How long a slice of the training takes, about, in milliseconds: between two, the page is listened to.
 const SLICE = 60;
-// More than this is for the command: all of the table is in memory here, more than once.
+// More than this is for the command: all of the file is in memory here, more than once.
 const MOST_BYTES = 512e6;
 
 let studio;
@@ -21,9 +21,12 @@ const tell = (what) => postMessage(what);
 // A task of its own, so that messages get in between.
 const pause = () => new Promise((resolve) => { setTimeout(resolve, 0); });
 
-const read = async (file) => {
+// The bytes of a file; of one that is too large, what else can be done with it.
+const TABLES = "`querent init` and `querent train` read tables of any size";
+const MODELS = "`querent ask` and `querent page` read models of any size";
+const read = async (file, instead = TABLES) => {
   if (file.size > MOST_BYTES) {
-    throw new Error(`${file.name} has ${Math.round(file.size / 1e6)} MB, and ${MOST_BYTES / 1e6} MB are the most that a page can take: \`querent init\` and \`querent train\` read tables of any size`);
+    throw new Error(`${file.name} has ${Math.round(file.size / 1e6)} MB, and ${MOST_BYTES / 1e6} MB are the most that a page can take: ${instead}`);
   }
   return new Uint8Array(await file.arrayBuffer());
 };
@@ -125,8 +128,18 @@ const answers = {
     await halt();
     going = train();
   },
-  open: ({ kept }) => {
-    studio.open(kept.model);
+  // Whether a file that was dropped is a model.
+  recognize: async ({ file }) => is_model(file.name, new Uint8Array(await file.slice(0, 9).arrayBuffer())),
+  // A model instead of a table. One that is refused changes nothing: only then does a run that is going on make room, and
+  // what is kept of it stays in the storage.
+  open: async ({ file }) => {
+    const opened = Opened.read(file.name, await read(file, MODELS));
+    await halt();
+    [run, draft] = [{}, {}];
+    return JSON.parse(studio.hold(opened));
+  },
+  reopen: ({ kept }) => {
+    studio.reopen(kept.model);
     run = kept;
     return kept.report;
   },

@@ -1,11 +1,13 @@
 //! The code behind the studio page, in a worker of it: from a table's bytes to a problem, a training run in slices, and the
 //! files that are left of it. Everything that decides anything is the library's; here texts in JSON go in and out.
 
+mod model;
 mod report;
 mod run;
 mod table;
 
 use js_sys::Promise;
+pub use model::Opened;
 use querent::asking::html;
 use querent::data::catalog;
 use querent::data::table::Prepared;
@@ -187,13 +189,22 @@ impl Studio {
         self.model.as_ref().ok_or_else(|| missing("model"))?.to_bytes().map_err(said)
     }
 
-    /// Takes the bytes of a model's file.
+    /// Takes the bytes of the model of a run that was kept, beside the rows that it was trained on.
     ///
     /// # Errors
     /// They are not a model, or one of another version.
-    pub fn open(&mut self, bytes: &[u8]) -> Result<(), JsError> {
+    pub fn reopen(&mut self, bytes: &[u8]) -> Result<(), JsError> {
         self.model = Some(Model::from_bytes(bytes).map_err(said)?);
         Ok(())
+    }
+
+    /// Takes a model that was dropped, instead of a table; tells what it is.
+    pub fn hold(&mut self, opened: Opened) -> String {
+        *self = Self::default();
+        let model = opened.into_model();
+        let told = model::told(&model).to_string();
+        self.model = Some(model);
+        told
     }
 
     /// The page that asks: the file that `querent page` makes.

@@ -6,31 +6,44 @@ use querent::policy::evaluate::{self, Rules};
 use querent::{Model, Result};
 use serde_json::{Value, json};
 
+/// What a model says of itself: its curve, and the points of it that have names.
+pub fn curve(model: &Model) -> Value {
+    let points: Vec<Value> = model.curve().iter().map(|at| point(model, "", at)).collect();
+    let named: Vec<Value> = named(model).iter().map(|(name, at)| point(model, name, at)).collect();
+    json!({ "metric": model.metric().to_string(), "rows": "validation", "curve": points, "tested": named })
+}
+
 /// The report of a model on the data set that it was trained on.
 pub fn report(model: &Model, data: &Dataset) -> Result<Value> {
-    let metric = model.metric();
     let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
-    let point = |name: &str, at: &CurvePoint| json!({ "name": name, "alpha": at.alpha, "cost": at.cost, "score": at.score(metric), "asked": at.acquisitions });
-    let curve: Vec<Value> = model.curve().iter().map(|at| point("", at)).collect();
-    let tested = match model.choices() {
-        Some(choices) => {
-            let named =
-                [("cheap", choices.cheap), ("balanced", choices.knee), ("thorough", choices.thorough)];
-            let alphas = named.map(|(_, at)| at.alpha);
-            let measured = model.measure(data, part, &alphas)?;
-            named.iter().zip(&measured).map(|((name, _), at)| point(name, at)).collect()
-        }
-        // A model of one trade-off.
-        None => {
-            let labels = &data.splits()[part as usize].y;
-            let ended = evaluate::episodes(model, data, part, &Rules::default())?.ended();
-            let sum = ended.summary(data.problem(), labels, model.alpha());
-            vec![json!({
-                "name": "its own", "alpha": model.alpha(), "cost": sum.cost, "score": sum.accuracy,
-                "asked": sum.acquisitions,
-            })]
-        }
+    let named = named(model);
+    let tested = if named.is_empty() {
+        let labels = &data.splits()[part as usize].y;
+        let ended = evaluate::episodes(model, data, part, &Rules::default())?.ended();
+        let sum = ended.summary(data.problem(), labels, model.alpha());
+        vec![json!({
+            "name": "its own", "alpha": model.alpha(), "cost": sum.cost, "score": sum.score(model.metric()),
+            "asked": sum.acquisitions,
+        })]
+    } else {
+        let alphas: Vec<f64> = named.iter().map(|(_, at)| at.alpha).collect();
+        let measured = model.measure(data, part, &alphas)?;
+        named.iter().zip(&measured).map(|((name, _), at)| point(model, name, at)).collect()
     };
-    let rows = if part == Part::Test { "test" } else { "validation" };
-    Ok(json!({ "metric": metric.to_string(), "rows": rows, "curve": curve, "tested": tested }))
+    let mut told = curve(model);
+    told["rows"] = if part == Part::Test { "test" } else { "validation" }.into();
+    told["tested"] = tested.into();
+    Ok(told)
+}
+
+/// Points that are worth knowing; none of a model of one trade-off.
+fn named(model: &Model) -> Vec<(&'static str, CurvePoint)> {
+    model.choices().map_or(Vec::new(), |choices| {
+        vec![("cheap", choices.cheap), ("balanced", choices.knee), ("thorough", choices.thorough)]
+    })
+}
+
+fn point(model: &Model, name: &str, at: &CurvePoint) -> Value {
+    let score = at.score(model.metric());
+    json!({ "name": name, "alpha": at.alpha, "cost": at.cost, "score": score, "asked": at.acquisitions })
 }
