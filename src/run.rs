@@ -1,14 +1,20 @@
 //! What `querent train` leaves beside its models: what was trained, on what, and what came of it.
 
-use crate::data::encoding::Metric;
+mod trained;
+
+pub use trained::{CURVE, TESTED, Trained, at};
+
+use crate::data::Dataset;
+use crate::data::encoding::{Encoding, Metric};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
 use crate::methods::fixed::Subset;
-use crate::policy::Uncertainty;
+use crate::methods::{Tradeoff, reader};
 use crate::policy::evaluate::Summary;
 use crate::policy::tradeoff::rounded;
 use crate::policy::uncertainty::deviation;
+use crate::policy::{Model, Uncertainty};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -170,8 +176,8 @@ fn first_method() -> String {
 impl Point {
     /// The name of what trades loss for cost.
     pub fn symbol(&self) -> &'static str {
-        match crate::methods::find(&self.method).map(|entry| entry.tradeoff) {
-            Ok(crate::methods::Tradeoff::Threshold) => "threshold",
+        match reader(&self.method).map(|method| method.tradeoff) {
+            Ok(Tradeoff::Threshold) => "threshold",
             _ => "α",
         }
     }
@@ -192,6 +198,38 @@ impl Point {
 }
 
 impl Run {
+    /// A run on a data set that has no model yet; `problem` and `engine` are what it is trained on.
+    pub fn new(problem: &str, engine: &str, data: &Dataset, encoding: &Encoding) -> Self {
+        let of = data.problem();
+        Self {
+            querent: env!("CARGO_PKG_VERSION").into(),
+            command: String::new(),
+            problem: problem.into(),
+            problem_file: None,
+            data_dir: None,
+            engine: engine.into(),
+            metric: encoding.metric,
+            sizes: data.sizes(),
+            classes: of.classes().to_vec(),
+            features: of.features().len(),
+            columns: of.columns(),
+            full_cost: of.features().iter().map(|feature| feature.cost).sum(),
+            known: encoding.known.iter().map(|field| field.name.clone()).collect(),
+            points: Vec::new(),
+            nothing: None,
+            everything: None,
+            tried: BTreeMap::new(),
+        }
+    }
+
+    /// The model of each point, at its trade-off, as it is found by the point.
+    ///
+    /// # Errors
+    /// What finding it says, or it was not trained for that trade-off.
+    pub fn models(&self, find: impl Fn(&Point) -> Result<Model>) -> Result<Vec<Model>> {
+        self.points.iter().map(|point| at(find(point)?, point.alpha)).collect()
+    }
+
     /// Reads a run.
     ///
     /// # Errors

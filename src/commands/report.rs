@@ -2,7 +2,6 @@
 
 use super::{Failure, Talk};
 use querent::files::write_atomically;
-use querent::methods::{Tradeoff, find};
 use querent::report::page;
 use querent::run::Run;
 use querent::{Error, Model};
@@ -38,19 +37,7 @@ pub fn run(args: &Args, _: Talk, out: &mut impl Write) -> Result<(), Failure> {
     if run.points.is_empty() {
         return Err(Error::file(&args.run, "no model of this run is finished yet").into());
     }
-    let models = run
-        .points
-        .iter()
-        .map(|point| {
-            let model = Model::load(args.run.join(&point.model))?;
-            let by_threshold = find(&point.method)?.tradeoff == Tradeoff::Threshold;
-            if by_threshold || model.alphas().is_some() {
-                model.with_tradeoff(point.alpha)
-            } else {
-                Ok(model)
-            }
-        })
-        .collect::<Result<Vec<Model>, Error>>()?;
+    let models = run.models(|point| Model::load(args.run.join(&point.model)))?;
     let to = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
     write_atomically(&to, page(&run, &models).as_bytes())?;
     writeln!(out, "written: {}", to.display())?;

@@ -140,25 +140,11 @@ pub fn is_free(folder: &Path, file: &str, record: &Run, entry: &Entry, aim: &Aim
 }
 
 fn fresh(args: &Args, source: &Source, prepared: &Prepared, engine: &Engine) -> Run {
-    let problem = prepared.data.problem();
     Run {
-        querent: env!("CARGO_PKG_VERSION").into(),
         command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
-        problem: args.problem.clone(),
         data_dir: source.data_dir(),
         problem_file: source.file(),
-        engine: engine.to_string(),
-        metric: prepared.metric,
-        sizes: prepared.data.sizes(),
-        classes: problem.classes().to_vec(),
-        features: problem.features().len(),
-        columns: problem.columns(),
-        full_cost: problem.features().iter().map(|feature| feature.cost).sum(),
-        known: prepared.encoding.known.iter().map(|field| field.name.clone()).collect(),
-        points: Vec::new(),
-        nothing: None,
-        everything: None,
-        tried: Default::default(),
+        ..Run::new(&args.problem, &engine.to_string(), &prepared.data, &prepared.encoding)
     }
 }
 

@@ -5,23 +5,15 @@ use super::folder::{self, CHECKPOINT};
 use super::minutes::{self, Allotted, Task};
 use super::{Args, reference};
 use crate::commands::{Failure, Talk, curve, progress, say};
-use querent::data::Part;
 use querent::data::table::Prepared;
-use querent::digest::Digest;
 use querent::methods::Entry;
 use querent::methods::fixed;
 use querent::methods::fixed::Subset;
-use querent::policy::evaluate;
-use querent::run::{Point, Run};
+use querent::run::{CURVE, Point, Run, TESTED, Trained};
 use querent::train::Checkpoint;
 use querent::{Engine, Error, Model, files};
 use serde_json::Value;
 use std::path::Path;
-
-/// Points of the curve that travels with a model of a range.
-const CURVE: usize = 13;
-/// Points of it that are tested and drawn.
-const TESTED: usize = 7;
 
 /// What is trained, with what, and where it goes.
 pub struct Job<'a> {
@@ -35,15 +27,6 @@ pub struct Job<'a> {
     pub folder: &'a Path,
     /// The model's place in it.
     pub place: String,
-}
-
-/// A model with what its training took.
-pub struct TrainedModel {
-    pub model: Model,
-    /// Its file, relative to the run's folder.
-    pub file: String,
-    pub seconds: f64,
-    pub epochs: [usize; 2],
 }
 
 impl Job<'_> {
@@ -73,7 +56,7 @@ impl Job<'_> {
             say(talk, format_args!("{name}: trained before, tested at other thresholds"));
             let model = Model::load(folder.join(&before.model))?;
             let (seconds, epochs) = (before.seconds, before.epochs);
-            let trained = TrainedModel { model, file: before.model.clone(), seconds, epochs };
+            let trained = Trained { model, file: before.model.clone(), seed, seconds, epochs };
             let points = self.test(&trained, &finished)?;
             let mut at = 0..;
             record.points.retain(|_| !at.next().is_some_and(|at| places.contains(&at)));
@@ -109,7 +92,7 @@ impl Job<'_> {
     ///
     /// # Errors
     /// What training or writing has, or an interruption.
-    pub fn train(&self, allotted: Option<&Allotted>) -> Result<TrainedModel, Failure> {
+    pub fn train(&self, allotted: Option<&Allotted>) -> Result<Trained, Failure> {
         let Job { args, talk, engine, prepared, entry, folder, .. } = *self;
         let here = folder.join(&self.place);
         std::fs::create_dir_all(&here).map_err(|error| Error::io(&here, error))?;
@@ -162,7 +145,7 @@ impl Job<'_> {
         model.save(folder.join(self.file()))?;
         let seconds = trainer.history().last().map_or(0.0, |epoch| epoch.seconds);
         let epochs = [trainer.history().len(), trainer.epochs_at_most()];
-        Ok(TrainedModel { model, file: self.file(), seconds, epochs })
+        Ok(Trained { model, file: self.file(), seed: self.seed, seconds, epochs })
     }
 
     /// How often the validation and the test rows are evaluated after the training.
@@ -184,14 +167,11 @@ impl Job<'_> {
     }
 
     /// Tests a model: at its α, at some of its range, or at each threshold. What was tested before is not tested again.
-    fn test(&self, trained: &TrainedModel, before: &[Point]) -> Result<Vec<Point>, Failure> {
+    fn test(&self, trained: &Trained, before: &[Point]) -> Result<Vec<Point>, Failure> {
         let data = &self.prepared.data;
         let tradeoffs = match self.aim {
             Aim::One(alpha) => vec![*alpha],
-            Aim::Usual => vec![trained.model.alpha()],
-            Aim::Range(_) | Aim::Found => trained.model.alphas().map_or(Vec::new(), |range| {
-                range.grid(TESTED).into_iter().map(|alpha| range.shown(alpha)).collect()
-            }),
+            Aim::Usual | Aim::Range(_) | Aim::Found => trained.tradeoffs()?,
             Aim::Thresholds => self.thresholds(),
         };
         let (mut points, mut known) = (Vec::new(), Vec::new());
@@ -200,32 +180,11 @@ impl Job<'_> {
                 points.push(point.clone());
                 continue;
             }
-            let model = match self.aim {
-                Aim::One(_) | Aim::Usual => trained.model.clone(),
-                _ => trained.model.clone().with_tradeoff(tradeoff)?,
-            };
-            let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
-            let outcomes = evaluate::outcomes(&model, data, part, f64::INFINITY)?;
-            let labels = &data.splits()[part as usize].y;
-            let test = outcomes.traces.summary(data.problem(), labels, model.alpha());
-            let subsets = if self.args.baselines && data.sizes()[2] > 0 {
-                self.fixed_sets(test.cost, &mut known)?
-            } else {
-                Vec::new()
-            };
-            points.push(Point {
-                method: self.entry.name.into(),
-                alpha: tradeoff,
-                range: trained.model.alphas().map(Into::into),
-                seed: self.seed,
-                model: trained.file.clone(),
-                seconds: trained.seconds,
-                epochs: trained.epochs,
-                digest: Digest::of(data, Some(&self.prepared.encoding), part, &outcomes),
-                validation: Some(self.validation(&model)?),
-                test,
-                subsets,
-            });
+            let mut point = trained.test(tradeoff, data, &self.prepared.encoding)?;
+            if self.args.baselines && data.sizes()[2] > 0 {
+                point.subsets = self.fixed_sets(point.test.cost, &mut known)?;
+            }
+            points.push(point);
         }
         Ok(points)
     }
@@ -253,17 +212,5 @@ impl Job<'_> {
             subsets.push(subset);
         }
         Ok(subsets)
-    }
-
-    /// What a model is judged by, on the validation rows: at its trade-off, or along its range.
-    fn validation(&self, model: &Model) -> Result<f64, Failure> {
-        let (data, metric) = (&self.prepared.data, self.prepared.metric);
-        if !model.curve().is_empty() {
-            let scores: f64 = model.curve().iter().map(|point| point.score(metric)).sum();
-            return Ok(scores / model.curve().len() as f64);
-        }
-        let outcomes = evaluate::outcomes(model, data, Part::Validation, f64::INFINITY)?;
-        let labels = &data.splits()[Part::Validation as usize].y;
-        Ok(outcomes.traces.summary(data.problem(), labels, model.alpha()).score(metric))
     }
 }
