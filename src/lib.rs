@@ -50,7 +50,8 @@
 //! | feature | in the default set | what it adds |
 //! |---|---|---|
 //! | `table` | yes, through `cli` | tables from files, `problem.toml` and the catalog: `data::table`, `data::catalog` |
-//! | `report` | yes | pictures of runs as SVG and PNG: `report` |
+//! | `pictures` | yes, through `report` | pictures of runs as SVG, and the page of a run: `report` |
+//! | `report` | yes | the same, and PNG |
 //! | `web` | yes | training in a browser: WebGPU, and a clock; a page that only asks does without |
 //! | `page` | yes, through `cli` | a model as one HTML file that asks; nothing that these pages show |
 //! | `cli` | yes | the `querent` command; nothing in the library |
@@ -90,7 +91,7 @@ pub mod policy;
 mod problem;
 #[doc(hidden)]
 pub mod random;
-#[cfg(feature = "report")]
+#[cfg(feature = "pictures")]
 pub mod report;
 #[doc(hidden)]
 pub mod run;

@@ -7,6 +7,7 @@ use skrifa::{FontRef, MetadataProvider};
 /// it fits wherever an SVG is shown. Its licence lies beside it.
 pub(super) const FILE: &[u8] = include_bytes!("../../assets/fonts/LiberationSans-Regular.ttf");
 /// The name inside the file.
+#[cfg(feature = "report")]
 pub(super) const NAME: &str = "Liberation Sans";
 /// Fonts to show an SVG with, best first.
 pub(super) const FAMILY: &str = "Liberation Sans, Arial, Helvetica, sans-serif";
@@ -28,6 +29,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
 }
 
 /// Whether the font has all letters of a text.
+#[cfg(any(test, feature = "report"))]
 pub(super) fn covers(text: &str) -> bool {
     FontRef::new(FILE).is_ok_and(|font| {
         let letters = font.charmap();

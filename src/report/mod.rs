@@ -1,8 +1,8 @@
 //! Pictures of a run: training dynamics, acquisition paths, cost–performance curves, ablations, and what it
 //! takes; and the page of a run and of a comparison.
 //!
-//! Every function returns the picture as the text of an SVG file; [`save`] writes it, together with
-//! a PNG made from the very same drawing. The font is part of the library, so a machine without any
+//! Every function returns the picture as the text of an SVG file; with the feature `report`, `save` writes it, together
+//! with a PNG made from the very same drawing. The font is part of the library, so a machine without any
 //! fonts gives the same pictures. Values that are not finite numbers are left out of a picture.
 //!
 //! ```
@@ -25,6 +25,7 @@ mod grid;
 mod labels;
 mod page;
 mod paths;
+#[cfg(feature = "report")]
 mod png;
 mod published;
 mod scaling;
@@ -40,27 +41,5 @@ pub use page::page;
 pub use paths::{PathPanel, paths};
 pub use scaling::{Sweep, scaling};
 
-use crate::error::Result;
-use crate::files::write_atomically;
-use std::path::{Path, PathBuf};
-
-/// Writes a picture as `<path>.svg` and, at twice the size in pixels, as `<path>.png`. The endings
-/// are added to whatever the path's last part is: `alpha_0.05` becomes `alpha_0.05.svg`.
-///
-/// # Errors
-/// Text that is not an SVG picture, or a file that cannot be written. No file is ever half-written.
-pub fn save(svg: &str, path_without_extension: impl AsRef<Path>) -> Result<()> {
-    let path = path_without_extension.as_ref();
-    let (svg_path, png_path) = (with_ending(path, ".svg"), with_ending(path, ".png"));
-    // Drawn before anything is written: a picture that cannot be drawn leaves no file.
-    let png = png::render(svg).map_err(|error| error.at(&png_path))?;
-    write_atomically(&svg_path, svg.as_bytes())?;
-    write_atomically(&png_path, &png)
-}
-
-/// The path with an ending added to its last part.
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut whole = path.as_os_str().to_os_string();
-    whole.push(ending);
-    whole.into()
-}
+#[cfg(feature = "report")]
+pub use png::save;
