@@ -215,8 +215,21 @@ pub struct Outcomes {
 /// # Errors
 /// The data set is of another problem, a rule is out of range, or a row makes the networks overflow.
 pub fn episodes(model: &Model, data: &Dataset, part: Part, rules: &Rules) -> Result<Episodes> {
-    let problem = model.problem();
-    if data.problem() != problem {
+    let one = |fresh: &Session<'_>, row: &[f32], label| episode(fresh.clone(), row, label, |_| ());
+    let episodes = each(model, data, part, rules, one)?;
+    let steps = rules.horizon.unwrap_or(model.steps());
+    Ok(Episodes { episodes, features: model.problem().features().len(), steps })
+}
+
+/// Something for each row of a split, with a session that has not begun, the row and its label; on all cores.
+fn each<T: Send>(
+    model: &Model,
+    data: &Dataset,
+    part: Part,
+    rules: &Rules,
+    one: impl Fn(&Session<'_>, &[f32], u32) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    if data.problem() != model.problem() {
         return Err(crate::Error::Data("the model and the table are of different problems".into()));
     }
     let steps = rules.horizon.unwrap_or(model.steps());
@@ -225,19 +238,25 @@ pub fn episodes(model: &Model, data: &Dataset, part: Part, rules: &Rules) -> Res
         fresh = fresh.without_stop();
     }
     let labels = &data.splits()[part as usize].y;
-    let one = |instance: usize| episode(fresh.clone(), &data.row(part, instance), labels[instance]);
-    let episodes = (0..labels.len()).into_par_iter().map(one).collect::<Result<_>>()?;
-    Ok(Episodes { episodes, features: problem.features().len(), steps })
+    let of = |instance: usize| one(&fresh, &data.row(part, instance), labels[instance]);
+    (0..labels.len()).into_par_iter().map(of).collect()
 }
 
-fn episode(mut session: Session<'_>, row: &[f32], label: u32) -> Result<Episode> {
+/// A row's way; `told` gets the belief of each moment.
+fn episode(
+    mut session: Session<'_>,
+    row: &[f32],
+    label: u32,
+    mut told: impl FnMut(&[f32]),
+) -> Result<Episode> {
     let problem = session.model().problem();
     if problem.known_columns() > 0 {
         session.give_input(row)?;
     }
     let weight = problem.class_weights()[label as usize] as f32;
-    let moment = |session: &Session| {
+    let mut moment = |session: &Session| {
         let (guess, belief) = (session.best(), session.predict());
+        told(belief);
         Moment {
             guess: guess as u32,
             probability: belief[guess],
@@ -264,6 +283,40 @@ pub fn outcomes(model: &Model, data: &Dataset, part: Part, budget: f64) -> Resul
     let all = episodes(model, data, part, &Rules::with_budget(budget))?;
     let beliefs = all.episodes.iter().flat_map(|episode| episode.belief.iter().copied()).collect();
     Ok(Outcomes { traces: all.traces(|episode| episode.path.len()), beliefs })
+}
+
+/// [`outcomes`] at each of some thresholds of a stop rule. Each row is asked through once, as far as the lowest of them
+/// goes: where it would have ended at the others is on the way.
+///
+/// # Errors
+/// As [`episodes`], or the model has no such threshold.
+pub fn outcomes_below(
+    model: &Model,
+    data: &Dataset,
+    part: Part,
+    thresholds: &[f64],
+) -> Result<Vec<Outcomes>> {
+    let Some(lowest) = thresholds.iter().copied().reduce(f64::min) else { return Ok(Vec::new()) };
+    let model = model.clone().with_tradeoff(lowest)?;
+    let (features, classes) = (model.problem().features().len(), model.problem().classes().len());
+    let one = |fresh: &Session<'_>, row: &[f32], label| {
+        let mut beliefs = Vec::new();
+        let episode = episode(fresh.clone(), row, label, |belief| beliefs.extend_from_slice(belief))?;
+        let ended = |&threshold: &f64| {
+            let end = episode.stop_below(threshold as f32);
+            beliefs[end * classes..][..classes].to_vec()
+        };
+        let ended: Vec<Vec<f32>> = thresholds.iter().map(ended).collect();
+        Ok((episode, ended))
+    };
+    let rules = Rules::default();
+    let (episodes, ended): (Vec<_>, Vec<_>) = each(&model, data, part, &rules, one)?.into_iter().unzip();
+    let all = Episodes { episodes, features, steps: model.steps() };
+    let at = |(place, &threshold): (usize, &f64)| Outcomes {
+        traces: all.below(threshold as f32),
+        beliefs: ended.iter().flat_map(|beliefs| beliefs[place].iter().copied()).collect(),
+    };
+    Ok(thresholds.iter().enumerate().map(at).collect())
 }
 
 impl Episodes {

@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::error::Result;
 use crate::methods::{Tradeoff, reader};
 use crate::policy::Model;
-use crate::policy::evaluate;
+use crate::policy::evaluate::{self, Outcomes, Summary};
 
 /// Points of the curve that travels with a model of a range.
 pub const CURVE: usize = 13;
@@ -52,28 +52,62 @@ impl Trained {
         })
     }
 
-    /// Tests it at a trade-off on the test rows, or on the validation rows if there are none.
+    /// Tests it at some trade-offs on the test rows, or on the validation rows if there are none.
     ///
     /// # Errors
-    /// It was not trained for that trade-off, or on another problem.
-    pub fn test(&self, tradeoff: f64, data: &Dataset, encoding: &Encoding) -> Result<Point> {
-        let model = at(self.model.clone(), tradeoff)?;
+    /// It was not trained for one of them, or on another problem.
+    pub fn test(&self, tradeoffs: &[f64], data: &Dataset, encoding: &Encoding) -> Result<Vec<Point>> {
         let part = if data.sizes()[2] > 0 { Part::Test } else { Part::Validation };
-        let outcomes = evaluate::outcomes(&model, data, part, f64::INFINITY)?;
         let labels = &data.splits()[part as usize].y;
-        Ok(Point {
-            method: model.method().into(),
-            alpha: tradeoff,
-            range: model.alphas().map(Into::into),
-            seed: self.seed,
-            model: self.file.clone(),
-            seconds: self.seconds,
-            epochs: self.epochs,
-            test: outcomes.traces.summary(data.problem(), labels, model.alpha()),
-            validation: Some(validation(&model, data, encoding.metric)?),
-            digest: Digest::of(data, Some(encoding), part, &outcomes),
-            subsets: Vec::new(),
-        })
+        let tested = self.outcomes(tradeoffs, data, part)?;
+        let validated = self.validation(tradeoffs, data, encoding.metric)?;
+        let point = |((&tradeoff, outcomes), validation): ((&f64, &Outcomes), f64)| {
+            Ok(Point {
+                method: self.model.method().into(),
+                alpha: tradeoff,
+                range: self.model.alphas().map(Into::into),
+                seed: self.seed,
+                model: self.file.clone(),
+                seconds: self.seconds,
+                epochs: self.epochs,
+                test: self.summary(tradeoff, outcomes, data, labels)?,
+                validation: Some(validation),
+                digest: Digest::of(data, Some(encoding), part, outcomes),
+                subsets: Vec::new(),
+            })
+        };
+        tradeoffs.iter().zip(&tested).zip(validated).map(point).collect()
+    }
+
+    /// What it does at each of some trade-offs. Of a stop rule, one way through a row has all thresholds in it.
+    fn outcomes(&self, tradeoffs: &[f64], data: &Dataset, part: Part) -> Result<Vec<Outcomes>> {
+        if reader(self.model.method())?.tradeoff == Tradeoff::Threshold {
+            return evaluate::outcomes_below(&self.model, data, part, tradeoffs);
+        }
+        let one = |&tradeoff: &f64| {
+            evaluate::outcomes(&at(self.model.clone(), tradeoff)?, data, part, f64::INFINITY)
+        };
+        tradeoffs.iter().map(one).collect()
+    }
+
+    fn summary(&self, tradeoff: f64, outcomes: &Outcomes, data: &Dataset, labels: &[u32]) -> Result<Summary> {
+        let alpha = at(self.model.clone(), tradeoff)?.alpha();
+        Ok(outcomes.traces.summary(data.problem(), labels, alpha))
+    }
+
+    /// What it is judged by, on the validation rows: along its range, or at each trade-off.
+    fn validation(&self, tradeoffs: &[f64], data: &Dataset, metric: Metric) -> Result<Vec<f64>> {
+        let curve = self.model.curve();
+        if !curve.is_empty() {
+            let mean = curve.iter().map(|point| point.score(metric)).sum::<f64>() / curve.len() as f64;
+            return Ok(vec![mean; tradeoffs.len()]);
+        }
+        let labels = &data.splits()[Part::Validation as usize].y;
+        let score = |(&tradeoff, outcomes): (&f64, &Outcomes)| {
+            Ok(self.summary(tradeoff, outcomes, data, labels)?.score(metric))
+        };
+        let outcomes = self.outcomes(tradeoffs, data, Part::Validation)?;
+        tradeoffs.iter().zip(&outcomes).map(score).collect()
     }
 
     /// A run of this model alone, tested where it knows to be; `problem` and `engine` are what it was trained on.
@@ -82,19 +116,7 @@ impl Trained {
     /// It was trained on another problem.
     pub fn run(&self, problem: &str, engine: &str, data: &Dataset, encoding: &Encoding) -> Result<Run> {
         let mut run = Run::new(problem, engine, data, encoding);
-        let test = |tradeoff| self.test(tradeoff, data, encoding);
-        run.points = self.tradeoffs()?.into_iter().map(test).collect::<Result<_>>()?;
+        run.points = self.test(&self.tradeoffs()?, data, encoding)?;
         Ok(run)
     }
-}
-
-/// What a model is judged by, on the validation rows: at its trade-off, or along its range.
-fn validation(model: &Model, data: &Dataset, metric: Metric) -> Result<f64> {
-    if !model.curve().is_empty() {
-        let scores: f64 = model.curve().iter().map(|point| point.score(metric)).sum();
-        return Ok(scores / model.curve().len() as f64);
-    }
-    let outcomes = evaluate::outcomes(model, data, Part::Validation, f64::INFINITY)?;
-    let labels = &data.splits()[Part::Validation as usize].y;
-    Ok(outcomes.traces.summary(data.problem(), labels, model.alpha()).score(metric))
 }

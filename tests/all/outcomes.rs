@@ -5,8 +5,9 @@ use crate::rig;
 use querent::Engine;
 use querent::data::Dataset;
 use querent::data::Part;
+use querent::methods::{METHODS, Tradeoff, set};
 use querent::nmppg::{Config, Trainer};
-use querent::policy::evaluate::outcomes;
+use querent::policy::evaluate::{Rules, episodes, outcomes, outcomes_below};
 
 fn compare(name: &str, data: &Dataset) {
     let config = Config::new(0.0).with(|c| {
@@ -50,6 +51,40 @@ fn sessions_agree_with_the_engine() {
     compare("bytes", &rig::toy_of_bytes(6, 300));
     let plain = querent::data::synthetic::syn1(1, [500, 100, 100]).expect("valid").standardized();
     compare("nothing known", &plain);
+}
+
+/// Of a stop rule, one way through a row has every threshold in it.
+#[test]
+fn one_way_through_a_row_has_all_thresholds() {
+    let data = querent::data::synthetic::syn1(1, [400, 100, 40]).expect("valid").standardized();
+    let mut differing = 0;
+    for entry in METHODS.iter().filter(|entry| entry.tradeoff == Tradeoff::Threshold) {
+        let mut settings = (entry.defaults)(&data);
+        for assignment in ["epoch_steps=3", "stage_epochs=1", "warm_up_epochs=1"] {
+            set::set(&mut settings, assignment, entry.renamed).expect("every method has it");
+        }
+        (entry.widen)(&mut settings, 8);
+        let mut training = (entry.start)(&Engine::cpu(), &data, settings).expect("fits");
+        while training.epoch_blocking().expect("trains").is_some() {}
+        let model = training.finish_blocking().expect("finishes");
+        // Thresholds that tell rows apart: quartiles of what the rule looks at.
+        let rules = Rules { may_stop: false, ..Rules::default() };
+        let whole = episodes(&model, &data, Part::Test, &rules).expect("asks");
+        let moments = whole.episodes.iter().flat_map(|episode| &episode.moments);
+        let mut scores: Vec<f32> = moments.filter_map(|moment| moment.stop_score).collect();
+        scores.sort_by(f32::total_cmp);
+        let thresholds = [3, 1, 2].map(|quarter| f64::from(scores[quarter * scores.len() / 4].max(0.0)));
+        let together = outcomes_below(&model, &data, Part::Test, &thresholds).expect("asks");
+        for (threshold, together) in thresholds.iter().zip(&together) {
+            let model = model.clone().with_tradeoff(*threshold).expect("a threshold");
+            let alone = outcomes(&model, &data, Part::Test, f64::INFINITY).expect("asks");
+            assert_eq!(&alone, together, "{} at {threshold}", entry.name);
+        }
+        differing += usize::from(together[0] != together[1]);
+        assert!(outcomes_below(&model, &data, Part::Test, &[]).expect("nothing to ask").is_empty());
+    }
+    // A fixed list of so short a run stops at once, whatever the threshold.
+    assert!(differing >= 4, "thresholds do the same, of all but {differing} methods");
 }
 
 /// A session in raw units, with what is known given first, agrees with one in the networks' units.

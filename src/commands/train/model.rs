@@ -174,19 +174,21 @@ impl Job<'_> {
             Aim::Usual | Aim::Range(_) | Aim::Found => trained.tradeoffs()?,
             Aim::Thresholds => self.thresholds(),
         };
-        let (mut points, mut known) = (Vec::new(), Vec::new());
-        for tradeoff in tradeoffs {
-            if let Some(point) = before.iter().find(|point| point.alpha == tradeoff) {
-                points.push(point.clone());
-                continue;
-            }
-            let mut point = trained.test(tradeoff, data, &self.prepared.encoding)?;
-            if self.args.baselines && data.sizes()[2] > 0 {
+        let tested = |tradeoff: &f64| before.iter().find(|point| point.alpha == *tradeoff);
+        let open: Vec<f64> =
+            tradeoffs.iter().copied().filter(|tradeoff| tested(tradeoff).is_none()).collect();
+        let mut fresh = trained.test(&open, data, &self.prepared.encoding)?;
+        if self.args.baselines && data.sizes()[2] > 0 {
+            let mut known = Vec::new();
+            for point in &mut fresh {
                 point.subsets = self.fixed_sets(point.test.cost, &mut known)?;
             }
-            points.push(point);
         }
-        Ok(points)
+        let mut fresh = fresh.into_iter();
+        Ok(tradeoffs
+            .iter()
+            .filter_map(|tradeoff| tested(tradeoff).cloned().or_else(|| fresh.next()))
+            .collect())
     }
 
     /// The best fixed set of features of the same cost: one that is not above it, and the next. Sets that are known are not
