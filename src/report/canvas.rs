@@ -220,19 +220,15 @@ impl Canvas {
         ));
     }
 
-    /// A rectangle that goes through colours from left to right.
-    pub(super) fn gradient(&mut self, at: (f64, f64), size: (f64, f64), colours: &[String]) {
-        let stops: String = colours
-            .iter()
-            .enumerate()
-            .map(|(i, colour)| {
-                let offset = i as f64 / (colours.len() - 1).max(1) as f64;
-                format!("<stop offset=\"{offset:.3}\" stop-color=\"{colour}\"/>")
-            })
-            .collect();
-        self.put(&format!("<defs><linearGradient id=\"shades\">{stops}</linearGradient></defs>"));
-        self.rect(at, size, "url(#shades)");
-        self.outline(at, size);
+    /// A rectangle that goes through colours from left to right. Each covers all that is right of it, so that there are no
+    /// seams. (A gradient would need a name, and in a page of many pictures browsers take the one of that name that comes
+    /// first, also if it is hidden, and then draw nothing.)
+    pub(super) fn gradient(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colours: &[String]) {
+        for (index, colour) in colours.iter().enumerate() {
+            let done = width * index as f64 / colours.len() as f64;
+            self.rect((x + done, y), (width - done, height), colour);
+        }
+        self.outline((x, y), (width, height));
     }
 
     /// A ring around a point.

@@ -311,7 +311,7 @@ fn colour_bar(canvas: &mut Canvas, y: f64, layout: &Layout) {
     canvas.text(MARGIN, y + 6.0, text, Style { colour: QUIET, ..PLAIN });
     let left = MARGIN + font::width(text, PLAIN.size) + 14.0;
     let width = 160.0;
-    let colours: Vec<String> = (0..=20).map(|i| shade((f64::from(i) / 20.0).max(1e-9))).collect();
+    let colours: Vec<String> = (0..=40).map(|i| shade((f64::from(i) / 40.0).max(1e-9))).collect();
     canvas.gradient((left, y), (width, 12.0), &colours);
     for percent in [0, 25, 50, 75, 100] {
         let x = left + f64::from(percent) / 100.0 * width;
