@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 mod model;
+mod report;
 #[path = "../../web/serve/src/server.rs"]
 mod server;
 

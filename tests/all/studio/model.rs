@@ -42,6 +42,7 @@ fn a_model_of_each_method_is_asked_and_saved() {
         assert_eq!(dots, model.curve().len(), "{}", entry.name);
         assert_eq!(browser.eval(&is_shown("curve")), !model.curve().is_empty(), "{}", entry.name);
         assert_eq!(browser.eval(&is_shown("training")), false, "there is no table to train on");
+        assert_eq!(browser.eval(&is_shown("report")), false, "nor one to report on");
         let again = saved(&mut browser, "save-model", &saves.0.join(FILE));
         assert!(again == bytes, "{}: another file", entry.name);
         let page = saved(&mut browser, "save-page", &saves.0.join("ask.html"));

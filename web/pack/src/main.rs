@@ -45,17 +45,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Nothing but the folder's own files, and in a frame the page that asks, whose script and style are known by their hashes.
+/// Nothing but the folder's own files, and in a frame the pages that are made there, which have its policy: the one that asks
+/// and the report, whose scripts and styles are known by their hashes.
 fn policy() -> Result<String, Box<dyn Error>> {
-    let hash = |file: &str| -> Result<String, Box<dyn Error>> {
-        let digest = Sha256::digest(fs::read(file)?);
-        Ok(format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(digest)))
+    let hashes = |ending: &str| -> Result<String, Box<dyn Error>> {
+        let hash = |page: &str| -> Result<String, Box<dyn Error>> {
+            let digest = Sha256::digest(fs::read(format!("{page}.{ending}"))?);
+            Ok(format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(digest)))
+        };
+        Ok(format!("{} {}", hash("web/page/page")?, hash("src/report/page")?))
     };
     Ok(format!(
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval' {}; style-src 'self' {}; connect-src 'self'; \
          worker-src 'self'; frame-src blob:; img-src data:; base-uri 'none'; form-action 'none'; \
          require-trusted-types-for 'script'; trusted-types studio",
-        hash("web/page/page.js")?,
-        hash("web/page/page.css")?
+        hashes("js")?,
+        hashes("css")?
     ))
 }

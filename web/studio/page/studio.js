@@ -40,7 +40,7 @@ let state = { name: "", columns: [], prices: undefined, features: [], history: [
 const begin = (name, isTable) => {
   for (const id of ["kept", "looking", "training", "result", "progress", "source-words"]) show(id, false);
   for (const id of ["look-refusal", "train-refusal", "result-refusal"]) text(id, "");
-  at("asking-here").replaceChildren();
+  clearResult();
   trouble("");
   buttons(false, false);
   state = { name, columns: [], prices: undefined, features: [], history: [], isTable };
@@ -169,7 +169,7 @@ const settings = () => [at("length").value === "short" ? SHORT.join("\n") : "", 
 
 const start = (checkpoint) => attempt("train-refusal", async () => {
   show("result", false);
-  at("asking-here").replaceChildren();
+  clearResult();
   at("begin").disabled = true;
   try {
     await prepare();
@@ -259,7 +259,16 @@ const result = (report) => {
   text("curve-head", `Its curve: ${report.metric} on the validation rows against cost, each α a dot`);
   against(at("curve"), report.curve);
   show("along", report.curve.length > 0);
+  // A model from elsewhere is without the rows that a report is about.
+  for (const id of ["report", "save-report"]) show(id, Boolean(report.engine));
   show("result", true);
+};
+
+// Pages that are made here are shown in frames of the page, each at its place.
+const clearResult = () => {
+  for (const place of ["asking-here", "report-here"]) { at(place).replaceChildren(); show(place, false); }
+  if (reportAddress) URL.revokeObjectURL(reportAddress);
+  [reportText, reportAddress] = [undefined, undefined];
 };
 
 const askHere = () => attempt("result-refusal", async () => {
@@ -268,6 +277,31 @@ const askHere = () => attempt("result-refusal", async () => {
   frame.addEventListener("load", () => URL.revokeObjectURL(page), { once: true });
   at("asking-here").replaceChildren(frame);
   show("asking-here", true);
+});
+
+// The report is made once: of many rows it takes a while.
+let reportText;
+let reportAddress;
+const reportPage = async () => {
+  if (reportText === undefined) {
+    text("result-note", "Testing the model along its curve, and drawing it…");
+    try {
+      reportText = await ask("report");
+    } finally {
+      text("result-note", "");
+    }
+  }
+  return reportText;
+};
+
+const showReport = () => attempt("result-refusal", async () => {
+  reportAddress ??= URL.createObjectURL(new Blob([await reportPage()], { type: "text/html" }));
+  at("report-here").replaceChildren(
+    make("p", { class: "soft" }, make("a", { href: reportAddress, target: "_blank", rel: "noopener" }, "The report in a tab of its own")),
+    make("iframe", { title: "The report", src: reportAddress }),
+  );
+  show("report-here", true);
+  status("The report is drawn");
 });
 
 // A run of an earlier visit.
@@ -285,6 +319,7 @@ const goOn = (run) => attempt("source-refusal", async () => {
   }
   show("training", true);
   if (run.model) {
+    await prepare();
     result(await ask("reopen", { kept: run }));
     return;
   }
@@ -338,6 +373,8 @@ const listen = () => {
   press("go", () => { buttons(true, false); ask("go"); });
   press("problem", () => attempt("train-refusal", async () => { await prepare(); download("problem.toml", await ask("problem"), "application/toml"); }));
   press("ask", askHere);
+  press("report", showReport);
+  press("save-report", () => attempt("result-refusal", async () => download("report.html", await reportPage(), "text/html")));
   press("save-model", () => attempt("result-refusal", async () => download("model.safetensors", await ask("model"), "application/octet-stream")));
   press("save-page", () => attempt("result-refusal", async () => download("ask.html", await ask("page"), "text/html")));
 };

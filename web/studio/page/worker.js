@@ -139,13 +139,14 @@ const answers = {
     return JSON.parse(studio.hold(opened));
   },
   reopen: ({ kept }) => {
-    studio.reopen(kept.model);
+    studio.reopen(kept.model, kept.report.engine, kept.report.epochs ?? 0);
     run = kept;
     return kept.report;
   },
   problem: () => studio.problem(),
   model: () => studio.model(),
   page: () => studio.page(),
+  report: () => studio.report(),
 };
 
 addEventListener("message", async ({ data }) => {

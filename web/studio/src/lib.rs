@@ -12,6 +12,7 @@ use querent::asking::html;
 use querent::data::catalog;
 use querent::data::table::Prepared;
 use querent::{Error, Model};
+use report::Origin;
 use run::Run;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -22,10 +23,14 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen]
 #[derive(Default)]
 pub struct Studio {
+    /// The table's file, or the data set's name.
+    name: String,
     table: Option<Table>,
     prepared: Option<Prepared>,
     run: Option<Run>,
     model: Option<Model>,
+    /// Of a model that was trained here.
+    origin: Option<Origin>,
 }
 
 /// An error in the words of the command, which says them without the kind of error in front.
@@ -54,7 +59,7 @@ impl Studio {
         *self = Self::default();
         let table = Table::new(name, bytes);
         let header = table.header().map_err(said)?;
-        self.table = Some(table);
+        (self.name, self.table) = (name.into(), Some(table));
         Ok(json!(header).to_string())
     }
 
@@ -87,6 +92,7 @@ impl Studio {
         *self = Self::default();
         self.prepared =
             Some(catalog::find(name).and_then(|entry| entry.load(Path::new(""), 0)).map_err(said)?);
+        self.name = name.into();
         self.size()
     }
 
@@ -113,8 +119,7 @@ impl Studio {
         let Some(prepared) = self.prepared.clone() else {
             return Promise::reject(&missing("problem").into());
         };
-        self.run = None;
-        self.model = None;
+        (self.run, self.model, self.origin) = (None, None, None);
         wasm_bindgen_futures::future_to_promise(async move {
             let begun = Run::start(prepared, &engine, &settings, checkpoint).await;
             begun.map(|run| Started { run: Some(run) }.into()).map_err(|error| said(error).into())
@@ -176,7 +181,10 @@ impl Studio {
     pub fn finish(&mut self) -> Result<String, JsError> {
         let run = self.run.as_mut().ok_or_else(|| missing("run"))?;
         let model = run.finish().map_err(said)?;
-        let told = report::report(&model, run.data()).map_err(said)?;
+        let mut told = report::report(&model, run.data()).map_err(said)?;
+        // What the storage keeps, for `reopen`.
+        (told["engine"], told["epochs"]) = (run.name().into(), run.epochs_at_most().into());
+        self.origin = Some(run.origin(&self.name));
         self.model = Some(model);
         Ok(told.to_string())
     }
@@ -189,12 +197,19 @@ impl Studio {
         self.model.as_ref().ok_or_else(|| missing("model"))?.to_bytes().map_err(said)
     }
 
-    /// Takes the bytes of the model of a run that was kept, beside the rows that it was trained on.
+    /// Takes the bytes of the model of a run that was kept, beside the rows that it was trained on, and what `finish` has
+    /// told: what computed it, and its epochs at most. Runs of older versions have not kept that.
     ///
     /// # Errors
     /// They are not a model, or one of another version.
-    pub fn reopen(&mut self, bytes: &[u8]) -> Result<(), JsError> {
+    pub fn reopen(&mut self, bytes: &[u8], engine: Option<String>, epochs: usize) -> Result<(), JsError> {
         self.model = Some(Model::from_bytes(bytes).map_err(said)?);
+        self.origin = engine.zip(self.prepared.clone()).map(|(engine, prepared)| Origin {
+            name: self.name.clone(),
+            engine,
+            epochs,
+            prepared,
+        });
         Ok(())
     }
 
@@ -205,6 +220,16 @@ impl Studio {
         let told = model::told(&model).to_string();
         self.model = Some(model);
         told
+    }
+
+    /// The report of a model that was trained here: the page that `querent report` draws.
+    ///
+    /// # Errors
+    /// There is no such model, or it cannot be tested.
+    pub fn report(&self) -> Result<String, JsError> {
+        let model = self.model.as_ref().ok_or_else(|| missing("model"))?;
+        let origin = self.origin.as_ref().ok_or_else(|| missing("run of the model"))?;
+        origin.page(model).map_err(said)
     }
 
     /// The page that asks: the file that `querent page` makes.

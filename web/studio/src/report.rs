@@ -1,10 +1,41 @@
-//! What a model does: along its curve on the validation rows, and at a few points of it on the test rows.
+//! What a model does: along its curve on the validation rows, and at a few points of it on the test rows; and its report.
 
+use querent::data::table::Prepared;
 use querent::data::{Dataset, Part};
 use querent::policy::CurvePoint;
 use querent::policy::evaluate::{self, Rules};
+use querent::report::page;
+use querent::run::Trained;
 use querent::{Model, Result};
 use serde_json::{Value, json};
+
+/// Where a model that was trained here is from.
+pub struct Origin {
+    /// The table's file, or the data set's name.
+    pub name: String,
+    /// What computed it.
+    pub engine: String,
+    /// Epochs of its training, at most.
+    pub epochs: usize,
+    pub prepared: Prepared,
+}
+
+impl Origin {
+    /// The page that `querent report` draws of a run, here one of this model.
+    pub fn page(&self, model: &Model) -> Result<String> {
+        let history = model.history();
+        let trained = Trained {
+            model: model.clone(),
+            file: "model.safetensors".into(),
+            seed: model.seed(),
+            seconds: history.last().map_or(0.0, |epoch| epoch.seconds),
+            epochs: [history.len(), self.epochs],
+        };
+        let run = trained.run(&self.name, &self.engine, &self.prepared.data, &self.prepared.encoding)?;
+        let models = run.models(|_| Ok(model.clone()))?;
+        Ok(page(&run, &models))
+    }
+}
 
 /// What a model says of itself: its curve, and the points of it that have names.
 pub fn curve(model: &Model) -> Value {

@@ -1,5 +1,6 @@
 //! A training run in slices: what computes it and why, how far it is, and what it leaves.
 
+use crate::report::Origin;
 use js_sys::{Promise, Uint32Array};
 use querent::data::Dataset;
 use querent::data::table::Prepared;
@@ -7,14 +8,12 @@ use querent::engine::gpu;
 use querent::methods::nmppg;
 use querent::methods::set::set;
 use querent::policy::history::Epoch;
+use querent::run::CURVE;
 use querent::train::{Checkpoint, Training};
 use querent::wgpu;
 use querent::{Budget, Engine, Error, ErrorKind, Model, Result};
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::*;
-
-/// Points of the curve that travels with a model of a range: as many as those of `querent train`.
-const CURVE: usize = 13;
 
 /// A run.
 pub struct Run {
@@ -57,7 +56,18 @@ impl Run {
         })
     }
 
-    fn name(&self) -> String {
+    /// What there is to know for the report of its model, which was trained on what is named.
+    pub fn origin(&self, name: &str) -> Origin {
+        let (engine, epochs, prepared) = (self.name(), self.epochs_at_most(), self.prepared.clone());
+        Origin { name: name.into(), engine, epochs, prepared }
+    }
+
+    pub fn epochs_at_most(&self) -> usize {
+        self.training.epochs_at_most()
+    }
+
+    /// What computes.
+    pub fn name(&self) -> String {
         match self.engine.device() {
             Some((device, _)) => {
                 let name = device.adapter_info().name;
