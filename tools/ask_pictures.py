@@ -3,7 +3,7 @@ looked at. Needs Chromium, nothing else.
 
     querent page runs/clinic/model.safetensors --target 0.9 -o ask.html
     python3 tools/ask_pictures.py ask.html pictures/
-    # of these, the README has question-wide-light.png and question-narrow-dark.png
+    # of these, the README has question-wide-light.png, question-narrow-dark.png, and states.jpg, which is all of them
 """
 
 import base64
@@ -92,12 +92,49 @@ class Browser:
             (folder / f"{state}-{look}.png").write_bytes(base64.b64decode(picture))
 
 
+def sheet(browser, folder, states, end="top"):
+    """All pictures of these states on one, `states.jpg`: a line each, and of what is long one end."""
+    widths = {look: 400 if width > 500 else 144 for look, (width, _) in LOOKS.items()}
+    lines = "".join(
+        f"<h2>{words}</h2><div>" + "".join(
+            f'<img src="{state}-{look}.png" width="{width}">' for look, width in widths.items()
+        ) + "</div>"
+        for state, words in states.items()
+    )
+    style = (
+        "body { margin: 12px; width: 1124px; font: 13px sans-serif } h2 { font-size: 14px; margin: 10px 0 4px }"
+        "div { display: flex; gap: 12px } img { height: 290px; object-fit: cover; border: 1px solid #999; "
+        f"object-position: {end} }}"
+    )
+    (folder / "states.html").write_text(f"<!doctype html><meta charset=utf-8><style>{style}</style>{lines}")
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    browser.call("Emulation.setDeviceMetricsOverride", width=1148, height=300, deviceScaleFactor=1, mobile=False)
+    browser.call("Page.navigate", url=f"file://{(folder / 'states.html').resolve()}")
+    browser.wait("document.readyState === 'complete' && [...document.images].every((image) => image.complete)")
+    height = browser.eval("document.documentElement.scrollHeight")
+    browser.call("Emulation.setDeviceMetricsOverride", width=1148, height=height, deviceScaleFactor=1, mobile=False)
+    time.sleep(0.3)
+    (folder / "states.jpg").write_bytes(base64.b64decode(browser.call("Page.captureScreenshot", format="jpeg", quality=75)["data"]))
+
+
+STATES = {
+    "known": "What is known from the start",
+    "refused": "A cell that is no number",
+    "why": "A question, and why it is asked",
+    "put-off": "A question that was put off",
+    "question": "Several values at once",
+    "words": "A word to choose",
+    "warned": "A number outside of what was seen",
+    "answer": "The answer",
+}
+
+
 def main(page, folder):
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(profile)
         browser.call("Page.navigate", url=f"file://{page.resolve()}")
-        browser.wait("document.getElementById('all')?.hidden === false")
+        browser.wait("document.querySelector('#all:not([hidden], [aria-busy])') !== null")
         browser.pictures(folder, "known")
         browser.choose("winter")
         browser.fill("thirty")
@@ -119,6 +156,7 @@ def main(page, folder):
         browser.press("back")
         browser.fill("20", "5.1")
         browser.pictures(folder, "answer")
+        sheet(browser, folder, STATES)
         browser.child.kill()
         browser.child.wait()
 

@@ -3,7 +3,7 @@ looked at. Needs Chromium and web/dist, nothing else.
 
     sh web/studio/build.sh
     python3 tools/studio_pictures.py pictures/
-    # of these, the README has part-trained.png, docs/web.md part-looked.png and part-narrow.png
+    # of these, the README has part-trained.png, docs/web.md part-looked.png, part-narrow.png, and states.jpg, which is all
 """
 
 import base64
@@ -14,9 +14,21 @@ import sys
 import tempfile
 import threading
 
-from ask_pictures import Browser
+from ask_pictures import Browser, sheet
 
 DIST = pathlib.Path(__file__).parent.parent / "web" / "dist"
+
+
+STATES = {
+    "first": "The beginning",
+    "refused-table": "A table that cannot be read",
+    "looked": "What can be asked",
+    "refused": "A setting that there is not",
+    "training": "Training",
+    "trained": "The model",
+    "asking": "Asking it",
+    "reported": "Its report",
+}
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -26,6 +38,14 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 def shown(name):
     return f"!document.getElementById('{name}').closest('[hidden]')"
+
+
+def drop(browser, name, text):
+    """Drops a file onto the page."""
+    browser.eval(
+        f"(() => {{ const moved = new DataTransfer(); moved.items.add(new File(['{text}'], '{name}'));"
+        " document.getElementById('drop').dispatchEvent(new DragEvent('drop', { dataTransfer: moved, bubbles: true, cancelable: true })); })()"
+    )
 
 
 def part(browser, path, first, last, width, is_dark):
@@ -49,6 +69,9 @@ def main(folder):
         browser.call("Page.navigate", url=f"http://127.0.0.1:{server.server_port}/")
         browser.wait("document.readyState === 'complete' && document.getElementById('clinic') !== null")
         browser.pictures(folder, "first")
+        drop(browser, "bad.csv", "age,diagnosis\\n31,flu\\n44\\n")
+        browser.wait("document.getElementById('look-refusal').textContent !== ''")
+        browser.pictures(folder, "refused-table")
         browser.press("clinic")
         browser.wait(shown("training"))
         browser.pictures(folder, "looked")
@@ -67,8 +90,13 @@ def main(folder):
         part(browser, folder / "part-trained.png", "training", "result", 1000, False)
         part(browser, folder / "part-narrow.png", "training", "training", 360, True)
         browser.press("ask")
-        browser.wait("document.querySelector('iframe')?.contentDocument?.getElementById('all')?.hidden === false")
+        asks = "#asking-here iframe"
+        browser.wait(f"!!document.querySelector('{asks}')?.contentDocument?.querySelector('#all:not([hidden], [aria-busy])')")
         browser.pictures(folder, "asking")
+        browser.press("report")
+        browser.wait("document.querySelector('#report-here iframe')?.contentDocument?.querySelector('svg') !== undefined")
+        browser.pictures(folder, "reported")
+        sheet(browser, folder, STATES, "bottom")
         browser.child.kill()
         browser.child.wait()
 
