@@ -79,7 +79,13 @@ const openModel = (file) => attempt("source-refusal", async () => {
   await offer();
 });
 
-const receive = (file) => attempt("source-refusal", async () => ((await ask("recognize", { file })) ? openModel(file) : take(file)));
+// A model is known by its name, or else by its first bytes.
+const receive = (file) => attempt("source-refusal", async () => {
+  if (/\.safetensors$/i.test(file.name)) { await openModel(file); return; }
+  // What was there before is not for the new file, also while that is looked at.
+  begin(file.name, true);
+  if (await ask("recognize", { file })) await openModel(file); else await take(file);
+});
 
 const sample = async (name) => {
   const answer = await fetch(new URL(name, import.meta.url));

@@ -129,7 +129,7 @@ const answers = {
     going = train();
   },
   // Whether a file that was dropped is a model.
-  recognize: async ({ file }) => is_model(file.name, new Uint8Array(await file.slice(0, 9).arrayBuffer())),
+  recognize: async ({ file }) => is_model(new Uint8Array(await file.slice(0, 9).arrayBuffer())),
   // A model instead of a table. One that is refused changes nothing: only then does a run that is going on make room, and
   // what is kept of it stays in the storage.
   open: async ({ file }) => {

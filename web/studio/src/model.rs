@@ -8,12 +8,11 @@ use querent::policy::tradeoff::rounded;
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
-/// Whether a file is to be read as a model, by its name and its first bytes: such a file begins with the length of its
-/// header, which is below 4 GB, and the header with a brace. No table has four zeros there, not even in UTF-16.
+/// Whether a file is a model, by its first bytes: it begins with the length of its header, which is below 4 GB, and the
+/// header with a brace. No table has four zeros there, not even in UTF-16.
 #[wasm_bindgen]
-pub fn is_model(name: &str, first: &[u8]) -> bool {
-    name.to_lowercase().ends_with(".safetensors")
-        || (first.get(4..8) == Some(&[0; 4]) && first.get(8) == Some(&b'{'))
+pub fn is_model(first: &[u8]) -> bool {
+    first.get(4..8) == Some(&[0; 4]) && first.get(8) == Some(&b'{')
 }
 
 /// A model that was read, and has not replaced anything yet.
