@@ -255,7 +255,7 @@ const result = (report) => {
   const number = (value) => value.toFixed(3);
   const many = report.curve.length > 0 ? " α is what a unit of cost is worth in nats of loss; the page that asks has a slider for it." : "";
   text("result-words", report.tested.length > 0 ? `What it does on the ${report.rows} rows.${many}`
-    : "It has one trade-off, and what it does on the validation rows is not part of its file.");
+    : "What it does on the validation rows is not part of its file.");
   at("tested").replaceChildren();
   if (report.tested.length > 0) {
     at("tested").append(make("thead", {}, cells("th", ["Trade-off", "α", "asked", "cost", report.metric])),
