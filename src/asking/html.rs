@@ -3,10 +3,14 @@
 //! Its policy lets nothing in but what the file holds: the script and the style by their hashes, WebAssembly, and no
 //! address whatsoever. The model and the first question are packed, so no name of a table is part of the HTML.
 
+#[path = "../../web/page/lean.rs"]
+mod lean;
+
 use crate::error::{Error, Result};
 use crate::policy::Model;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use lean::lean;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::io::Write;
@@ -37,7 +41,8 @@ fn around(model: &[u8], opening: &str, budget: f64) -> Result<String> {
     packed.write_all(model).map_err(failed)?;
     let model = base64(&packed.finish().map_err(failed)?);
     let settings = json!({ "budget": budget.is_finite().then_some(budget) }).to_string();
-    let policy = policy();
+    let script = lean(SCRIPT);
+    let policy = policy(&script);
     let (code, opening) = (base64(CODE), base64(opening.as_bytes()));
     Ok(filled(
         PAGE,
@@ -45,7 +50,7 @@ fn around(model: &[u8], opening: &str, budget: f64) -> Result<String> {
             ("policy", &policy),
             ("style", STYLE),
             ("opening", &opening),
-            ("script", SCRIPT),
+            ("script", &script),
             ("settings", &settings),
             ("code", &code),
             ("model", &model),
@@ -53,12 +58,12 @@ fn around(model: &[u8], opening: &str, budget: f64) -> Result<String> {
     ))
 }
 
-fn policy() -> String {
+fn policy(script: &str) -> String {
     let hash = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text)));
     format!(
         "default-src 'none'; script-src {} 'wasm-unsafe-eval'; style-src {}; base-uri 'none'; form-action 'none'; \
          require-trusted-types-for 'script'",
-        hash(SCRIPT),
+        hash(script),
         hash(STYLE)
     )
 }

@@ -4,7 +4,11 @@
 //!
 //!     querent-pack FILE.wasm FOLDER     from the project's folder
 
+#[path = "../../page/lean.rs"]
+mod lean;
+
 use base64::Engine;
+use lean::lean;
 use sha2::{Digest, Sha256};
 use std::error::Error;
 use std::fs;
@@ -48,18 +52,18 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Nothing but the folder's own files, and in a frame the pages that are made there, which have its policy: the one that asks
 /// and the report, whose scripts and styles are known by their hashes.
 fn policy() -> Result<String, Box<dyn Error>> {
-    let hashes = |ending: &str| -> Result<String, Box<dyn Error>> {
-        let hash = |page: &str| -> Result<String, Box<dyn Error>> {
-            let digest = Sha256::digest(fs::read(format!("{page}.{ending}"))?);
-            Ok(format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(digest)))
-        };
-        Ok(format!("{} {}", hash("web/page/page")?, hash("src/report/page")?))
+    let read = |file: &str| fs::read_to_string(file).map_err(|error| format!("{file}: {error}"));
+    let hash = |text: String| {
+        let digest = Sha256::digest(text);
+        format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(digest))
     };
+    let scripts = [lean(&read("web/page/page.js")?), read("src/report/page.js")?];
+    let styles = [read("web/page/page.css")?, read("src/report/page.css")?];
     Ok(format!(
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval' {}; style-src 'self' {}; connect-src 'self'; \
          worker-src 'self'; frame-src blob:; img-src data:; base-uri 'none'; form-action 'none'; \
          require-trusted-types-for 'script'; trusted-types studio",
-        hashes("js")?,
-        hashes("css")?
+        scripts.map(hash).join(" "),
+        styles.map(hash).join(" ")
     ))
 }
