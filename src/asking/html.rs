@@ -11,7 +11,7 @@ use crate::policy::Model;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use lean::lean;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
@@ -29,8 +29,25 @@ pub fn page(model: &Model, budget: f64) -> Result<String> {
     // Whatever is wrong with the budget, the session says.
     let budget = model.session().with_budget(budget)?.budget();
     let model = model.clone().without_history();
-    let (_, opening) = super::page::open(&model, Some(budget))?;
+    let (_, mut opening) = super::page::open(&model, Some(budget))?;
+    for part in ["belief", "why"] {
+        round(&mut opening["view"][part]);
+    }
     around(&model.to_bytes()?, &opening.to_string(), budget)
+}
+
+/// Leaves of each fraction what a bar can show: on another processor its last digits are others, and the page is to be the
+/// same file wherever it is made.
+fn round(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let rounded = number.as_f64().map(|fraction| (fraction * 1e4).round() / 1e4);
+            *value = rounded.into();
+        }
+        Value::Array(items) => items.iter_mut().for_each(round),
+        Value::Object(fields) => fields.values_mut().for_each(round),
+        _ => (),
+    }
 }
 
 /// The page of a model's file. What it is told at first stands in front of the file and its code, so that the first
@@ -106,6 +123,13 @@ mod tests {
             assert_eq!(base64(bytes.as_bytes()), text);
         }
         assert_eq!(base64(&[0xff, 0xef]), "/+8=");
+    }
+
+    #[test]
+    fn fractions_are_as_long_as_a_bar_is_fine() {
+        let mut value = json!({ "p": 0.123456, "of": [{ "share": 1e-9 }, 3, "0.123456"], "none": null });
+        round(&mut value);
+        assert_eq!(value, json!({ "p": 0.1235, "of": [{ "share": 0.0 }, 3, "0.123456"], "none": null }));
     }
 
     #[test]

@@ -69,7 +69,9 @@ pub fn example(name: &str) -> std::path::PathBuf {
     let profile = test.ancestors().nth(2).expect("the profile's folder");
     if let Some(cargo) = std::env::var_os("CARGO") {
         let mut command = std::process::Command::new(cargo);
-        command.args(["build", "--quiet", "--example", name]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        command
+            .args(["build", "--quiet", "--package", "querent", "--example", name])
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
         command.arg("--target-dir").arg(profile.parent().expect("the target folder"));
         if !cfg!(debug_assertions) {
             command.arg("--release");
