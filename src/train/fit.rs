@@ -11,6 +11,9 @@ use crate::problem::Problem;
 
 /// Instances of a micro-batch on the CPU: what a core takes through the whole rollout at a time.
 const CPU_ROWS: usize = 32;
+/// The fewest that a batch is split into, so that a small one has work for two cores as well: products of so few rows are
+/// still as fast, those of fewer are not.
+const CPU_FEWEST_ROWS: usize = 16;
 /// Most lanes of a plan for the CPU.
 const CPU_LANES: usize = 8;
 /// Instances evaluated at a time on the GPU, for each of a micro-batch: there is no tape to keep.
@@ -140,7 +143,11 @@ impl Target {
         // An instance's rows stay together.
         let copies = demand.together.min(batch);
         let together = |rows: usize| (rows - rows % copies).max(copies);
-        let mut rows = if whole { batch } else { together(CPU_ROWS).min(batch) };
+        let mut rows = if whole {
+            batch
+        } else {
+            together(CPU_ROWS.min(batch.div_ceil(2).max(CPU_FEWEST_ROWS))).min(batch)
+        };
         let mut lanes = if whole { 1 } else { CPU_LANES.min(batch.div_ceil(rows)) };
         loop {
             let evaluation_rows = if on_gpu { (rows * GPU_EVALUATION).min(most) } else { rows };
