@@ -32,6 +32,7 @@ NAMES = [f"{i}.{part}" for i in range(3) for part in ("weight", "bias")]
 # The options' values in the published step, which has none of them.
 PUBLISHED = dict(
     exact_stop=False, hazard=0.0, reinforce=0.0, rollouts=1, lure=1.0, guard=0.0, focus=0.0, submasks=0.0, seed=0,
+    through_policy=True,
 )
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's
 STREAM_SUBMASK = 8  # the stream of random bits that sub-masks are drawn from
@@ -70,6 +71,13 @@ CASES = {
         alpha=0.15, tau_hard=1.2, tau_soft=0.5, stop=2.0,
         options=dict(exact_stop=True, hazard=0.05, lure=0.0, guard=0.03, focus=0.2, submasks=0.6, seed=2**32 + 6),
         update=dict(policy_rate=0.05, predictor_rate=0.03, policy_steps=2, predictor_steps=7, ema=0.2),
+    ),
+    # The default step of a table of many features: what the policy reads is a constant to the gradient.
+    "default_many_features": dict(
+        d=90, k=6, batch=12, classes=4, policy=(20, 12), predictor=(14, 12),
+        alpha=0.1, tau_hard=1.1, tau_soft=0.4, stop=3.0,
+        options=dict(exact_stop=True, hazard=0.05, lure=0.0, guard=0.03, submasks=0.05, seed=9, through_policy=False),
+        update=dict(policy_rate=0.05, predictor_rate=0.03, policy_steps=4, predictor_steps=6, ema=0.1),
     ),
     # What no run does: every option at a value in between.
     "options_mixed": dict(
@@ -136,7 +144,8 @@ def step(inputs, meta, dtype=torch.float64):
     for at in range(k):
         mask = forward_as(hard, relaxed)
         blocked = F.pad(hard, (0, 1)).bool()  # acquired features; never the stop action
-        z = mlp(policy, mask).masked_fill(blocked, -math.inf)
+        read = mask if option["through_policy"] else mask.detach()
+        z = mlp(policy, read).masked_fill(blocked, -math.inf)
 
         log_p = F.log_softmax(z / tau_hard, dim=1)
         h_t = -(log_p.exp() * log_p.masked_fill(blocked, 0.0)).sum(1)

@@ -1,7 +1,7 @@
 // Carries M, the gradient of J with respect to the relaxed mask, one step back:
 //   M_k = s_k ∂ℓ_k/∂m        M_t = (1 − r̃_t) ⊙ M_{t+1} + s_t q_t ∂ℓ_t/∂m + D_t
 // ∂ℓ/∂m comes multiplied by the predictor's weight of the tape row (loss.wgsl), which is divided out;
-// with D_t the policy's gradient through its input (as mask_grad.wgsl). In place.
+// with D_t the policy's gradient through its input (as mask_grad.wgsl), or 0 where that is left out. In place.
 
 @compute @workgroup_size(8, 8)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
@@ -18,7 +18,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         mask_grad[at] = survival * from_loss;
         return;
     }
-    let total = through_input(feature, row * p.input_pitch, row * p.x_pitch);
+    // No branch: a software driver would compile the kernel anew for every dispatch (docs/gpu.md).
+    let total = f32(p.through) * through_input(feature, row * p.input_pitch, row * p.x_pitch);
     let halt = scalars[tape_row * SCALARS + HALT];
     let r = masks[chance_at(tape_row, p.pitch) + feature];
     mask_grad[at] = flush((1.0 - r) * mask_grad[at] + survival * halt * from_loss + total);

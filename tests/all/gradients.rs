@@ -323,7 +323,7 @@ fn masks() {
             &[groups_id, x, relax, input],
         );
     });
-    let carry = |steps| own::MaskCarry {
+    let carry = |steps, through| own::MaskCarry {
         rows: rows_u,
         step: 0,
         steps,
@@ -332,6 +332,7 @@ fn masks() {
         x_pitch,
         input_pitch,
         pitch,
+        through,
     };
     b.section("backward", |b| {
         b.call(
@@ -346,11 +347,14 @@ fn masks() {
             },
             &[groups_id, x, din, grad_mask],
         );
-        b.call(carry(2), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
+        b.call(carry(2, 1), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
+    });
+    b.section("without", |b| {
+        b.call(carry(2, 0), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
     });
     // The end of the tape, where M starts.
     b.section("last", |b| {
-        b.call(carry(0), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
+        b.call(carry(0, 1), &[groups_id, x, din, relax, tape_scalars, from_loss, m]);
     });
     let mut rig = Rig::new(b);
     let mut random = Random::new(2);
@@ -382,8 +386,8 @@ fn masks() {
     assert_close("mask", &rig::unpadded(&direct, features), &numeric);
     // With the next mask m̃' = m̃ + (1 − m̃) r̃ weighed by M and the loss by s q. The loss's gradient comes
     // times the predictor's weight, which is none of J's business.
-    let numeric = differences(&masks, |v| {
-        let mut total = through_input(&mut rig, v);
+    let beside_input = |v: &[f64]| {
+        let mut total = 0.0;
         for row in 0..rows {
             let s = &tape[row * scalars::LEN..][..scalars::LEN];
             for i in 0..features {
@@ -394,8 +398,12 @@ fn masks() {
             }
         }
         total
-    });
+    };
+    let numeric = differences(&masks, |v| through_input(&mut rig, v) + beside_input(v));
     assert_close("carried mask", &rig::unpadded(&carried, features), &numeric);
+    let without =
+        rig::unpadded(&rig.set("relax", &relaxed).set("m", &later).run("without").get("m"), features);
+    assert_close("carried mask, the policy's input left out", &without, &differences(&masks, beside_input));
     let last = rig::unpadded(&rig.run("last").get("m"), features);
     let s = |row: usize, word: usize| tape[row * scalars::LEN + word];
     let by_hand: Vec<f64> = rig::unpadded(&loss_grad, features)

@@ -38,26 +38,29 @@ impl Layout {
 
     /// The policy's steps in reverse, to its hidden layers.
     pub(super) fn policy_backward(&self, b: &mut PlanBuilder, micro: Micro) {
-        let (rows, steps, reinforced) = (micro.rows, self.shape.steps, self.shape.reinforced);
+        let (rows, steps, relaxed) = (micro.rows, self.shape.steps, !self.shape.reinforced);
         let (net, tape) = (&self.policy, &self.policy_tape);
-        if !reinforced {
+        // Without it, no step's gradient depends on the policy's of a later one: all at once, below.
+        let through = relaxed && self.shape.through_policy;
+        if relaxed {
             self.carry(b, rows, steps);
         }
         for t in (0..steps).rev() {
             self.select_grad(b, rows, t);
-            // Without M, no step's gradient depends on a later one's networks: all at once, below.
-            if reinforced {
+            let at = Rows { first: t * rows, count: rows };
+            if through {
+                net.backward_hidden(b, at, tape, None);
+            }
+            // Nothing was chosen before the first step: its mask needs no gradient.
+            if t == 0 || !relaxed {
                 continue;
             }
-            let at = Rows { first: t * rows, count: rows };
-            net.backward_hidden(b, at, tape, None);
-            // Nothing was chosen before the first step: its mask needs no gradient.
-            if let Some(grad_input) = tape.grad_input.filter(|_| t > 0) {
+            if let Some(grad_input) = tape.grad_input.filter(|_| through) {
                 net.backward_input(b, at, tape, grad_input);
-                self.carry(b, rows, t);
             }
+            self.carry(b, rows, t);
         }
-        if reinforced {
+        if !through {
             net.backward_hidden(b, Rows { first: 0, count: steps * rows }, tape, None);
         }
         self.suffix(b, net, tape, micro, steps);
@@ -146,6 +149,7 @@ impl Layout {
                 x_pitch: word(pitch(inputs.row_columns)),
                 input_pitch: word(pitch(inputs.width())),
                 pitch: word(pitch(s.features)),
+                through: u32::from(self.shape.through_policy),
             },
             &[
                 inputs.groups,

@@ -125,6 +125,10 @@ pub struct Gradient {
     /// Hazard: the chance, at the start of the first stage, that a rollout is cut short at a step, whatever the policy
     /// wants. It fades away over the run.
     pub hazard: f64,
+    /// Whether the relaxed gradient also goes through what later choices read. Without, a choice is told what it changes in
+    /// the predictor's losses and in what is paid later, but not that later choices would be others: of many features, that
+    /// is most of a step's time.
+    pub through_policy: bool,
 }
 
 /// What keeps the policy trying things.
@@ -209,7 +213,14 @@ impl Default for Schedule {
 
 impl Default for Gradient {
     fn default() -> Self {
-        Self { tau_hard: 1.0, exact_stop: true, reinforce_from: 0.2, rollouts: 2, hazard: 0.05 }
+        Self {
+            tau_hard: 1.0,
+            exact_stop: true,
+            reinforce_from: 0.2,
+            rollouts: 2,
+            hazard: 0.05,
+            through_policy: true,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Alpha, Config, Trainer, kernels};
 use crate::data::Dataset;
 use crate::error::Result;
+use crate::methods::alpha::shows_half;
 use crate::methods::{Entry, Tradeoff, usual};
 use crate::policy::storable;
 use serde_json::Value;
@@ -50,14 +51,21 @@ const LARGE_BATCH: usize = 1024;
 const MANY_ROWS: usize = 20_000;
 /// Its share of the loss on sub-masks is then less, and what it is for gets the rest.
 const FEWER_SUBMASKS: f64 = 0.2;
+/// More instances a step than this many times the default: of faster rates than theirs nothing is known.
+const MOST_TIMES: f64 = 8.0;
 /// The moving average of the weights reaches back over at most this share of a short run's steps.
 const AVERAGED: f64 = 0.1;
 
 impl Config {
-    /// The default settings for a table: small ones get dropout and fewer steps an epoch, large ones fewer sub-masks.
+    /// The default settings for a table: small ones get dropout and fewer steps an epoch, large ones fewer sub-masks, and
+    /// those of many features [other settings](Self::for_many_features).
     pub fn for_table(data: &Dataset, alpha: impl Into<Alpha>) -> Self {
         let rows = data.sizes()[0];
         let mut config = Self::new(alpha);
+        let shows_half = shows_half(config.steps(data.problem()), data.problem().features().len());
+        if rows >= MANY_ROWS && !shows_half {
+            return config.for_many_features().settled();
+        }
         config.schedule.epoch_steps = usual::epoch_steps(config.schedule.epoch_steps, config.batch, data);
         if rows < usual::FEW_ROWS {
             config.networks.dropout = 0.3;
@@ -66,6 +74,21 @@ impl Config {
             config.predictor.submasks = FEWER_SUBMASKS;
         }
         config.settled()
+    }
+
+    /// The same settings for a table with enough rows to learn from and so many features that a policy never sees half of
+    /// them (an image). There a choice is one of hundreds, and what is short is neither rows nor the precision of a
+    /// gradient but the number of updates: small batches, and steps that leave out what takes most of their time
+    /// (docs/training.md has what each brings).
+    fn for_many_features(self) -> Self {
+        self.with(|c| {
+            c.batch = 32;
+            (c.networks.policy, c.networks.predictor) = ([512, 128], [256, 256]);
+            (c.gradient.through_policy, c.gradient.reinforce_from) = (false, 1.0);
+            (c.predictor.submasks, c.predictor.focus, c.predictor.input_noise) = (0.05, 0.0, 0.0);
+            c.schedule.policy_rate = 2e-3;
+            c.schedule.stage_epochs = 7;
+        })
     }
 
     /// The same settings with what fits a batch that is larger than that of the defaults, where nobody chose otherwise: a
@@ -86,7 +109,7 @@ impl Config {
             [(&mut s.policy_rate, d.policy_rate), (&mut s.predictor_rate, d.predictor_rate)]
         {
             if *rate == default {
-                *rate = default * times.sqrt();
+                *rate = default * times.min(MOST_TIMES).sqrt();
             }
         }
         if s.ema == d.ema {

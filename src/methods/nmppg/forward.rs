@@ -15,11 +15,11 @@ impl Layout {
         let mut parts = [None; 3];
         let whole = b.section(name, |b| {
             // The inputs' gradients are only there to go through the masks.
-            let layers = if shape.reinforced { 1..3 } else { 0..3 };
+            let layers = |through: bool| usize::from(shape.reinforced || !through)..3;
             let prepare = b.section(format!("{name}.prepare"), |b| {
                 b.together(|b| {
-                    self.policy.transpose(b, layers.clone());
-                    self.predictor.transpose(b, layers);
+                    self.policy.transpose(b, layers(shape.through_policy));
+                    self.predictor.transpose(b, layers(true));
                 });
             });
             let first = self.batches.each_micro_batch(b, name, |b, micro| {

@@ -23,6 +23,8 @@ pub(super) struct Shape {
     pub submasks: bool,
     /// The choices follow REINFORCE alone: the step leaves out what only the relaxed gradient needs.
     pub reinforced: bool,
+    /// The relaxed gradient also goes through what later choices read.
+    pub through_policy: bool,
     /// What the predictor sees in the warm-up.
     pub warm_up_masks: Masks,
     /// Dropout's threshold out of 65536; `None`: no dropout.
@@ -121,6 +123,7 @@ impl NmPpg {
             soft: config.rollout == Rollout::Soft,
             submasks: config.predictor.submasks > 0.0,
             reinforced: config.reinforces() && config.gradient.exact_stop,
+            through_policy: config.gradient.through_policy,
             warm_up_masks: warm_up_masks(s.horizon, s.features),
             dropout: (threshold > 0).then_some(threshold),
         };

@@ -8,14 +8,14 @@ use crate::engine::kernels::{GROUPS, MATH, Part, THROUGH_INPUT, Work, area, kern
 kernel! {
     /// Carries the mask gradient M one step back through the rollout.
     pub MaskCarry "nmppg/mask_carry" [GROUPS, THROUGH_INPUT, MATH, Part::Words(&scalars::WORDS), masks::PART]
-    { rows, step, steps, columns, features, x_pitch, input_pitch, pitch }
+    { rows, step, steps, columns, features, x_pitch, input_pitch, pitch, through }
     (groups: U32 Read, x: F32 Read, grad_input: F32 Read, masks: F32 Read, scalars: F32 Read,
      loss_mask_grad: F32 Read, mask_grad: F32 Write)
     grid |p| area(p.pitch, p.rows);
     // x, the input's gradient, r̃, ∂ℓ/∂m, M twice.
     work |p| Work::of_numbers(
         area(p.pitch, p.rows),
-        product(&[p.rows, p.columns + p.input_pitch + 4 * p.pitch]),
+        product(&[p.rows, p.through * (p.columns + p.input_pitch) + 4 * p.pitch]),
     );
     twin mask_carry;
 }
@@ -44,6 +44,12 @@ fn mask_carry<T: Real>(p: &MaskCarry, mut args: Args<T>) {
         let chance = &masks[tape_row * 2 * pitch + pitch..][..features];
         let stopping = now[scalars::SURVIVAL] * now[scalars::HALT];
         let per_weight = stopping / now[scalars::WEIGHT];
+        if p.through == 0 {
+            for ((m, &chance), &from_loss) in m.iter_mut().zip(chance).zip(from_loss) {
+                *m = ((T::ONE - chance) * *m + per_weight * from_loss).flush();
+            }
+            continue;
+        }
         if plain {
             let (by_column, by_mask) = (&din[..features], &din[columns..][..features]);
             let (chance, from_loss, x) = (&chance[..features], &from_loss[..features], &x[..features]);
