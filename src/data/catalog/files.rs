@@ -97,7 +97,7 @@ impl Entry {
                             "the file is not there; {get}. Data sets were looked for in {}: {}. \
                              `querent data list` shows which are there",
                             data_dir.display(),
-                            super::ways()
+                            super::folder::ways()
                         ),
                     ));
                 }
