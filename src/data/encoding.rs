@@ -12,12 +12,13 @@
 //! Where the training rows have missing cells, one more column of the same feature is 1 for a missing
 //! cell: acquiring the feature reveals that it is missing.
 
-#[cfg(feature = "table")]
-pub(crate) use super::field::in_order;
-pub(crate) use super::field::listed;
-pub use super::field::{Code, Field, Notice, canonical};
+pub use super::field::{Code, Field, Notice};
 pub use super::numbers::short;
 use super::ranges::Ranges;
+pub use super::words::canonical;
+#[cfg(feature = "table")]
+pub(crate) use super::words::in_order;
+pub(crate) use super::words::listed;
 use crate::error::{Error, Result};
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};

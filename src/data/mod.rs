@@ -11,6 +11,7 @@ pub mod ranges;
 pub mod synthetic;
 #[cfg(feature = "table")]
 pub mod table;
+mod words;
 
 use crate::error::{Error, Result};
 use crate::problem::Problem;
