@@ -13,6 +13,8 @@ mod perceptron;
 mod policy;
 mod predict;
 mod session;
+mod steps_table;
+mod traces;
 pub mod tradeoff;
 pub mod uncertainty;
 mod why;
