@@ -1,6 +1,7 @@
 //! The table on the device, batches of it, and the chunks it is evaluated in.
 
 use super::method::Demand;
+use super::sizes::Sizes;
 use crate::data::Dataset;
 use crate::engine::kernels as k;
 use crate::engine::kernels::words::{METRICS, clock, losses};
@@ -8,109 +9,6 @@ use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
 use crate::engine::{Program, groups};
 use crate::nn::{Inputs, Masked, Optimizer, Weights, pitch, word};
 use crate::problem::Problem;
-
-/// Where noise and dropout come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noise {
-    /// Drawn on the device, a pure function of the seed; batches are shuffled.
-    Drawn,
-    /// Written into the tape by the host, for replaying a given step; the batch is the data in order.
-    Given,
-}
-
-/// One split's place in the data on the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SplitRange {
-    /// Its first row.
-    pub start: usize,
-    /// Its rows.
-    pub len: usize,
-}
-
-/// Sizes of a run.
-#[derive(Clone, Debug)]
-pub struct Sizes {
-    /// Columns of the table.
-    pub columns: usize,
-    /// Those of them that are known from the start.
-    pub known_columns: usize,
-    /// Columns of the feature, or of what is known from the start, that has most.
-    pub widest: usize,
-    /// Features that can be acquired, d.
-    pub features: usize,
-    /// Classes.
-    pub classes: usize,
-    /// Acquisitions of an evaluated path, at most.
-    pub horizon: usize,
-    /// Columns behind the table's that tell the networks an instance's condition; 0: there is none.
-    pub conditions: usize,
-    /// Behind these, a column for each feature that tells the networks whether it cannot be had.
-    pub availability: bool,
-    /// Passes over the validation rows, each under a condition of its own.
-    pub passes: usize,
-    /// Instances of a training step.
-    pub batch: usize,
-    /// Training steps of a pass over the training rows.
-    pub batches: usize,
-    /// Instances of a micro-batch.
-    pub rows: usize,
-    /// Lanes.
-    pub lanes: usize,
-    /// Instances of a lane in an evaluation chunk.
-    pub evaluation_rows: usize,
-    /// Training, validation and test rows.
-    pub splits: [SplitRange; 3],
-    /// Training rows get noise.
-    pub input_noise: bool,
-    /// Where noise comes from.
-    pub noise: Noise,
-    /// The data are bytes, to be divided by this.
-    pub bytes: Option<u32>,
-}
-
-impl Sizes {
-    /// The micro-batches of a batch: first instance and number of instances of each.
-    pub fn micro_batches(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let (batch, rows) = (self.batch, self.rows);
-        (0..batch).step_by(rows).map(move |first| (first, rows.min(batch - first)))
-    }
-
-    /// Columns of a row: the table's, then what tells its condition and what cannot be had.
-    pub fn row_columns(&self) -> usize {
-        self.columns + self.told()
-    }
-
-    /// Columns that networks may be told besides the table's: all are known from the start.
-    fn told(&self) -> usize {
-        self.conditions + if self.availability { self.features } else { 0 }
-    }
-
-    /// Chunks of a split.
-    pub fn chunks(&self, split: usize) -> usize {
-        self.splits[split].len.div_ceil(self.chunk_rows())
-    }
-
-    /// Instances of an evaluation chunk, all lanes together.
-    pub fn chunk_rows(&self) -> usize {
-        self.lanes * self.evaluation_rows
-    }
-}
-
-/// Which masks to draw.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Masks {
-    /// Every feature is seen.
-    All,
-    /// Each feature is seen with probability one half.
-    Halves,
-    /// Of uniform cardinality: between none and this share of the features are seen.
-    Uniform {
-        /// The random stream.
-        stream: u32,
-        /// The largest share.
-        most: f64,
-    },
-}
 
 /// A micro-batch: where it starts in the batch, its instances, and whether its gradients are added
 /// to those of an earlier one of its lane.
@@ -381,111 +279,6 @@ impl Batches {
         b.call(k::Advance { slots, chunk, batches }, &[self.clock, self.powers, self.settings]);
     }
 
-    /// The rows of a micro-batch, with noise if they get some.
-    pub fn gather(&self, b: &mut PlanBuilder, micro: Micro) {
-        let s = &self.sizes;
-        let rows = k::Gather {
-            rows: word(micro.rows),
-            columns: word(s.columns),
-            pitch: word(pitch(s.row_columns())),
-            first: word(micro.first),
-            batch: word(s.batch),
-            split_start: word(s.splits[0].start),
-            split_len: word(s.splits[0].len),
-            shuffled: u32::from(s.noise == Noise::Drawn),
-            chunks: 1,
-        };
-        self.gather_rows(b, rows, [self.x, self.y]);
-        if s.input_noise {
-            b.call(
-                k::InputNoise {
-                    rows: word(micro.rows),
-                    columns: word(s.columns),
-                    pitch: word(pitch(s.row_columns())),
-                    first: word(micro.first),
-                },
-                &[self.clock, self.spread, self.settings, self.x],
-            );
-        }
-    }
-
-    /// Gathers rows out of the data, which are reals or bytes.
-    pub(super) fn gather_rows(&self, b: &mut PlanBuilder, rows: k::Gather, [x, y]: [BufferId; 2]) {
-        let buffers = [self.clock, self.data_x, self.data_y, x, y];
-        match self.sizes.bytes {
-            Some(divisor) => b.call(rows.of_bytes(divisor), &buffers),
-            None => b.call(rows, &buffers),
-        }
-    }
-
-    /// Draws the dropout multipliers of a layer, given by its random stream and its width, for some steps of a
-    /// micro-batch.
-    pub fn draw_dropout(
-        &self,
-        b: &mut PlanBuilder,
-        micro: Micro,
-        steps: usize,
-        (stream, width): (u32, usize),
-        threshold: u32,
-        multiplier: BufferId,
-    ) {
-        b.call(
-            k::Dropout {
-                rows: word(micro.rows),
-                steps: word(steps),
-                pitch: word(pitch(width)),
-                first: word(micro.first),
-                threshold,
-                stream,
-            },
-            &[self.clock, multiplier],
-        );
-    }
-
-    /// Fills a noise tape with Gumbel numbers for some steps of a micro-batch.
-    pub fn draw_gumbel(
-        &self,
-        b: &mut PlanBuilder,
-        micro: Micro,
-        steps: usize,
-        actions: usize,
-        gumbel: BufferId,
-    ) {
-        b.call(
-            k::Gumbel {
-                rows: word(micro.rows),
-                steps: word(steps),
-                actions: word(actions),
-                pitch: word(pitch(actions)),
-                first: word(micro.first),
-            },
-            &[self.clock, gumbel],
-        );
-    }
-
-    /// Draws masks into a buffer, so far apart.
-    pub fn draw_masks(
-        &self,
-        b: &mut PlanBuilder,
-        micro: Micro,
-        (masks, mask_stride): (BufferId, usize),
-        which: Masks,
-    ) {
-        let [rows, features, mask_stride, first] =
-            [micro.rows, self.sizes.features, mask_stride, micro.first].map(word);
-        let buffers = [self.clock, masks];
-        match which {
-            Masks::All | Masks::Halves => {
-                let all = u32::from(which == Masks::All);
-                b.call(k::RandomMask { rows, features, mask_stride, first, all }, &buffers);
-            }
-            Masks::Uniform { stream, most } => {
-                let most = (most.min(1.0) * 65536.0).ceil() as u32;
-                b.call(k::UniformMask { rows, features, mask_stride, first, most, stream }, &buffers);
-            }
-        }
-    }
-
     /// The losses of `rows` rows, whose labels repeat after `batch`, and their unit gradient; with `row_weights`
     /// (buffer, stride, word) the gradient is multiplied by each row's.
     pub fn loss(
@@ -509,51 +302,6 @@ impl Batches {
                 from_row: 0,
             },
             &[logits, y, self.costs, losses, weights],
-        );
-    }
-
-    /// Draws a condition for each instance of a micro-batch (where there are none, every factor is 1): into its row, and its factor into a word of a row of
-    /// `factors` (buffer, stride, word).
-    pub fn condition(
-        &self,
-        b: &mut PlanBuilder,
-        micro: Micro,
-        (factors, stride, at): (BufferId, usize, usize),
-    ) {
-        let s = &self.sizes;
-        b.call(
-            k::Condition {
-                rows: word(micro.rows),
-                columns: word(s.columns),
-                extra: word(s.conditions),
-                pitch: word(pitch(s.row_columns())),
-                first: word(micro.first),
-                batch: word(s.batch),
-                passes: 0,
-                chunks: 0,
-                stride: word(stride),
-                word: word(at),
-            },
-            &[self.clock, self.settings, self.x, factors],
-        );
-    }
-
-    /// Opens the features of each instance of a micro-batch: all of them, or, of the share of the instances that the
-    /// settings say, a random part.
-    /// What cannot be had is marked in `acquired_at`, and in the row where the networks are told. (Evaluations have
-    /// everything, and nobody else writes there: their rows say so from the beginning.)
-    pub fn open(&self, b: &mut PlanBuilder, micro: Micro, acquired_at: BufferId) {
-        let s = &self.sizes;
-        b.call(
-            k::Available {
-                rows: word(micro.rows),
-                features: word(s.features),
-                first: word(micro.first),
-                told: u32::from(s.availability),
-                column: word(s.columns + s.conditions),
-                pitch: word(pitch(s.row_columns())),
-            },
-            &[self.clock, self.settings, acquired_at, self.x],
         );
     }
 }

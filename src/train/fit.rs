@@ -1,7 +1,8 @@
 //! How large a run's micro-batches can be: the plan is built again, smaller, until it fits.
 
-use super::batches::{Batches, Noise, Sizes, SplitRange};
+use super::batches::Batches;
 use super::method::{Method, Settings};
+use super::sizes::{Noise, Sizes, SplitRange};
 use crate::data::Dataset;
 use crate::engine::gpu::{buffer_bytes, check_grid, check_limits};
 use crate::engine::plan::{Elem, Plan, PlanBuilder, Scope};

@@ -1,8 +1,8 @@
 //! What a host has to ask of its device.
 
-use super::batches::Noise;
 use super::fit::{Table, Target};
 use super::method::{Method, Settings};
+use super::sizes::Noise;
 use crate::data::Dataset;
 use crate::engine::gpu::buffer_bytes;
 use crate::engine::plan::Scope;

@@ -1,7 +1,8 @@
 //! A replay memory on the device: the episodes of the last batches, by where their rows lie and what was done, and
 //! transitions drawn out of it. It outlives a step, so a checkpoint has it; rows stay in the data and are gathered again.
 
-use super::batches::{Batches, Micro, Noise};
+use super::batches::{Batches, Micro};
+use super::sizes::Noise;
 use crate::engine::kernels::{GatherAt, GatherAtBytes, ReplayDraw, ReplayStore, ReplayTurn, returns, taken};
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope};
 use crate::nn::{Dense, pitch, word};

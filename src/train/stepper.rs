@@ -1,10 +1,11 @@
 //! A method on an engine, step by step: training steps, evaluations, checkpoints.
 
-use super::batches::{Batches, MOST_PASSES, Noise};
+use super::batches::{Batches, MOST_PASSES};
 use super::checkpoint::Checkpoint;
 use super::fit::{Built, Memory, Target};
 use super::limits::{Shape, required_limits};
 use super::method::{Method, Settings};
+use super::sizes::Noise;
 use crate::data::{Dataset, Part};
 use crate::engine::kernels::words::{METRICS, clock, losses};
 use crate::engine::plan::{BufferId, Elem, Section};

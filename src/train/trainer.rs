@@ -3,10 +3,11 @@
 use super::advance::Left;
 use super::checkpoint::Checkpoint;
 use super::curves::Buffers;
+use super::encode::gpu_program;
 use super::limits::Shape;
 use super::method::Method;
 use super::procedure::{Place, Procedure, Work};
-use super::slices::{Collected, Progress, Recorded, SliceQueue, gpu_program};
+use super::slices::{Collected, Progress, Recorded, SliceQueue};
 use super::stepper::Stepper;
 use crate::data::Dataset;
 use crate::engine::plan::BufferId;
@@ -15,7 +16,6 @@ use crate::error::{Error, Result};
 use crate::policy::Model;
 use crate::policy::history::Epoch;
 use std::collections::VecDeque;
-use std::path::Path;
 
 /// Calls of a submission of our own: enough to hide its cost, too few for a watchdog.
 const OWN_SLICE: Budget = Budget::Calls(512);
@@ -29,7 +29,7 @@ const OWN_SLICE: Budget = Budget::Calls(512);
 pub struct Trainer<M: Method> {
     pub(super) stepper: Stepper<M>,
     /// Kept for another device, should this one be lost; shares the rows with whoever made it.
-    data: Dataset,
+    pub(super) data: Dataset,
     pub(super) procedure: Procedure<M>,
     /// On a device, how work gets there.
     pub(super) slices: Option<SliceQueue>,
@@ -37,7 +37,7 @@ pub struct Trainer<M: Method> {
     pub(super) news: VecDeque<Epoch>,
     pub(super) checkpoint: Option<Checkpoint>,
     /// How many there were.
-    checkpoints: usize,
+    pub(super) checkpoints: usize,
 }
 
 impl<M: Method> Trainer<M> {
@@ -330,7 +330,7 @@ impl<M: Method> Trainer<M> {
 
     /// Goes on to the next place that a checkpoint can hold: the end of a training step. A run that
     /// failed stays where it is.
-    fn stop_blocking(&mut self) -> Result<()> {
+    pub(super) fn stop_blocking(&mut self) -> Result<()> {
         if self.procedure.check().is_err() {
             return Ok(());
         }
@@ -347,110 +347,5 @@ impl<M: Method> Trainer<M> {
             self.submit(left, usize::MAX)?;
         }
         self.settle_blocking()
-    }
-
-    /// The state that [`Trainer::resume_on`] would continue from, to write to a file, for example: that
-    /// of the last epoch's end of which all has come to the host, or of the last
-    /// [`Trainer::save_blocking`].
-    pub fn last_checkpoint(&self) -> Option<&Checkpoint> {
-        self.checkpoint.as_ref()
-    }
-
-    /// Everything needed to continue with equal bits. In the middle of a training step, goes on to its end first.
-    ///
-    /// # Errors
-    /// The device was lost, or the host has recorded work that it did not submit.
-    pub fn checkpoint_blocking(&mut self) -> Result<&Checkpoint> {
-        self.stop_blocking()?;
-        let mut checkpoint = self.stepper.checkpoint_blocking()?;
-        let place = self.procedure.stored();
-        checkpoint.set_place(&place)?;
-        if place.best.is_some() {
-            for w in self.stepper.method.weights() {
-                let values = self.stepper.program.read_blocking(w.best)?;
-                let values = values.into_iter().map(|value| value as f32).collect();
-                checkpoint.reals.insert(w.best_name(), values);
-            }
-        }
-        self.checkpoints += 1;
-        Ok(self.checkpoint.insert(checkpoint))
-    }
-
-    /// Writes [`Trainer::checkpoint_blocking`] to a file.
-    ///
-    /// # Errors
-    /// As there, or the file cannot be written; an older one is then still there.
-    pub fn save_blocking(&mut self, path: impl AsRef<Path>) -> Result<()> {
-        self.checkpoint_blocking()?.save(path)
-    }
-
-    /// Continues from a file of [`Trainer::save_blocking`], or of [`Checkpoint::save`].
-    ///
-    /// # Errors
-    /// The file cannot be read, is not a checkpoint, or is one of another configuration or problem.
-    pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        let checkpoint = Checkpoint::load(path)?;
-        self.restore(&checkpoint, |what| Error::file(path, what))?;
-        self.checkpoint = Some(checkpoint);
-        Ok(())
-    }
-
-    /// Continues from a checkpoint.
-    ///
-    /// # Errors
-    /// It is of another configuration or problem.
-    pub fn resume_from(&mut self, checkpoint: Checkpoint) -> Result<()> {
-        self.restore(&checkpoint, Error::Config)?;
-        self.checkpoint = Some(checkpoint);
-        Ok(())
-    }
-
-    fn restore(&mut self, checkpoint: &Checkpoint, bad: impl Fn(String) -> Error) -> Result<()> {
-        // Of another method, what it says of its progress means nothing.
-        checkpoint.check_config::<M>(self.stepper.config())?;
-        let place: Place<M::State> = checkpoint.place().map_err(|error| match error {
-            Error::Config(what) => bad(what),
-            other => other,
-        })?;
-        let weights = self.stepper.method.weights();
-        let best: Vec<Option<&Vec<f32>>> =
-            weights.iter().map(|w| checkpoint.reals.get(&w.best_name())).collect();
-        let fits = weights.iter().zip(&best).all(|(w, values)| match values {
-            Some(values) => values.len() == w.len,
-            None => place.best.is_none(),
-        });
-        if !fits {
-            return Err(bad("the checkpoint's best weights do not fit the networks".into()));
-        }
-        self.stepper.restore(checkpoint)?;
-        self.stepper.state = place.state.clone();
-        for (w, values) in weights.iter().zip(best) {
-            if let Some(values) = values {
-                self.stepper.program.write(w.best, 0, values);
-            }
-        }
-        self.news.clear();
-        self.procedure.resume(&self.stepper, place);
-        if let (Some(slices), Some(program)) = (&mut self.slices, self.stepper.program().gpu()) {
-            slices.restart::<M>(program, &self.procedure.place.history);
-        }
-        Ok(())
-    }
-
-    /// Continues on another engine, after the device was lost, from the state that had come to the host
-    /// ([`Trainer::last_checkpoint`]), or from the beginning. The bits are those of a run that was never
-    /// interrupted, if the engine is of the same kind. Nothing of the old device is used.
-    ///
-    /// # Errors
-    /// What [`Trainer::new`] has against the engine; the run is then as it was.
-    pub fn resume_on(&mut self, engine: &Engine) -> Result<()> {
-        let mut fresh = Self::new(engine, &self.data, self.stepper.config().clone())?;
-        if let Some(checkpoint) = &self.checkpoint {
-            fresh.restore(checkpoint, Error::Config)?;
-        }
-        fresh.checkpoint = self.checkpoint.take();
-        *self = fresh;
-        Ok(())
     }
 }
