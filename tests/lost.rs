@@ -171,13 +171,9 @@ fn out_of_memory_at_creation_is_an_error() {
         eprintln!("SKIPPED: there is no `prlimit` to take memory away with");
         return;
     }
-    let child = std::process::Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "without_memory", "--ignored", "--nocapture"])
-        .output()
-        .expect("this test runs again");
-    let said = String::from_utf8_lossy(&child.stdout).into_owned() + &String::from_utf8_lossy(&child.stderr);
+    let said = common::in_a_process_of_its_own("without_memory", &[]);
     println!("{said}");
-    assert!(child.status.success() && said.contains("refused (OutOfMemory): gpu: "), "{said}");
+    assert!(said.contains("refused (OutOfMemory): gpu: "), "{said}");
 }
 
 #[test]

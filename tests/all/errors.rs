@@ -149,13 +149,9 @@ fn plans_that_are_wrong() {
 #[cfg(target_os = "linux")]
 #[test]
 fn machines_without_an_adapter() {
-    let child = std::process::Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "errors::without_an_adapter", "--ignored"])
-        .envs([("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")])
-        .output()
-        .expect("this test runs again");
-    let said = String::from_utf8_lossy(&child.stdout);
-    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    let nowhere = "/nonexistent";
+    let environment = [("VK_DRIVER_FILES", nowhere), ("VK_ICD_FILENAMES", nowhere)];
+    crate::common::in_a_process_of_its_own("errors::without_an_adapter", &environment);
 }
 
 #[test]

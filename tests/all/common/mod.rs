@@ -45,6 +45,19 @@ pub fn distance(got: &[f64], expected: &[f64]) -> f64 {
     if difference == 0.0 { 0.0 } else { difference / largest }
 }
 
+/// Runs an ignored test of this binary in a process of its own, with more in its environment, and gives what it said.
+/// Panics unless it passed.
+pub fn in_a_process_of_its_own(test: &str, environment: &[(&str, &str)]) -> String {
+    let child = std::process::Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .envs(environment.iter().copied())
+        .output()
+        .expect("this test runs again");
+    let said = [child.stdout, child.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    said
+}
+
 /// All of a model's numbers, which are exactly those of its file.
 pub fn weights(model: &querent::Model) -> Vec<f64> {
     model.tensors().into_iter().flat_map(|tensor| tensor.values).map(f64::from).collect()
