@@ -3,6 +3,7 @@
 //! written from it. General kernels are here, a file a family; a method's own are in its folder.
 
 mod available;
+mod best;
 mod block;
 mod clip;
 mod condition;
@@ -27,6 +28,7 @@ pub mod words;
 mod work;
 
 pub use available::Available;
+pub(crate) use best::largest;
 pub use block::{BlockGradInput, BlockGradWeight, BlockInputs, BlockLinear};
 pub use clip::{GradNorm, GradScale};
 pub use condition::Condition;

@@ -5,7 +5,7 @@ use crate::engine::kernels::words::{
     MARKS, NEVER, STREAMS, clock, losses, metrics as counted, settings, words,
 };
 use crate::engine::kernels::{
-    BEST, Kernel, MATH, Params, Part, RANDOM, Work, area, each, kernel, product, source,
+    BEST, Kernel, MATH, Params, Part, RANDOM, Work, area, each, kernel, largest, product, source,
 };
 use crate::methods::usual::CHEAPEST;
 use crate::random::Source;
@@ -107,12 +107,13 @@ fn choose<T: Real>(p: &Choose, mut args: Args<T>) {
         let at = [p.first + row as u32, p.step];
         let by_chance =
             p.explore != 0 && unit::<T>(source.bits(at[0], at[1], 0)[0]) < settings[hyper::EXPLORE];
+        let open = (0..features).filter(|&i| seen[i] == NEVER);
         let chosen = if by_chance {
-            largest(seen, |i| drawn::<T>(&source, at, i))
+            largest(open, |i| drawn::<T>(&source, at, i))
         } else if settings[hyper::RATIO] > T::of(0.5) {
-            largest(seen, |i| sigmoid(values[i]) / costs[i].larger(T::of(CHEAPEST)))
+            largest(open, |i| sigmoid(values[i]) / costs[i].larger(T::of(CHEAPEST)))
         } else {
-            largest(seen, |i| sigmoid(values[i]) * bound - settings[hyper::PRICE] * costs[i])
+            largest(open, |i| sigmoid(values[i]) * bound - settings[hyper::PRICE] * costs[i])
         };
         bounds[tape_row * bounds::LEN + bounds::BOUND] = bound;
         path[p.step as usize * rows + row] = chosen.unwrap_or(features) as u32;
@@ -134,19 +135,6 @@ fn bound<T: Real>(logits: &[T], weights: &[T]) -> T {
         weighed += e / if weight > T::ZERO { weight } else { T::ONE };
     }
     (mass.ln() * mass + spread) / weighed
-}
-
-/// The open feature with the largest of some numbers; of equal ones the first.
-#[inline(always)]
-fn largest<T: Real>(seen: &[u32], number: impl Fn(usize) -> T) -> Option<usize> {
-    let mut best: Option<(usize, T)> = None;
-    for i in (0..seen.len()).filter(|&i| seen[i] == NEVER) {
-        let number = number(i);
-        if best.is_none_or(|(_, most)| number > most) {
-            best = Some((i, number));
-        }
-    }
-    best.map(|(i, _)| i)
 }
 
 /// A feature's random number at an instance's step.

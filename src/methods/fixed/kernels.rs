@@ -4,7 +4,8 @@ use crate::engine::cpu::{Args, Real};
 use crate::engine::groups::Groups;
 use crate::engine::kernels::words::{clock, losses, settings, words};
 use crate::engine::kernels::{
-    GROUPS, Kernel, Params, Part, RANDOM, REDUCE, Work, area, kernel, line, product, source, workgroups,
+    GROUPS, Kernel, Params, Part, RANDOM, REDUCE, Work, area, kernel, largest, line, product, source,
+    workgroups,
 };
 use crate::methods::usual::CHEAPEST;
 
@@ -210,18 +211,13 @@ fn choose<T: Real>(p: &Choose, mut args: Args<T>) {
         return;
     }
     if due {
-        let mut best: Option<(u32, T)> = None;
-        for (&feature, &score) in candidates[..nothing].iter().zip(scores) {
-            if feature < p.features {
-                let cost = costs[feature as usize].larger(T::of(CHEAPEST));
-                let less = scores[nothing] - score;
-                let gain = if less > T::ZERO { less / cost } else { less * cost };
-                if best.is_none_or(|(_, most)| gain > most) {
-                    best = Some((feature, gain));
-                }
-            }
-        }
-        let best = T::count(best.map_or(p.features, |(feature, _)| feature));
+        let gain = |place: usize| {
+            let cost = costs[candidates[place] as usize].larger(T::of(CHEAPEST));
+            let less = scores[nothing] - scores[place];
+            if less > T::ZERO { less / cost } else { less * cost }
+        };
+        let there = (0..nothing).filter(|&place| candidates[place] < p.features);
+        let best = T::count(largest(there, gain).map_or(p.features, |place| candidates[place]));
         list[count] = best;
         average[count] = best;
     }

@@ -5,7 +5,8 @@ use crate::engine::kernels::words::{
     MARKS, NEVER, STREAMS, clock, losses, metrics as counted, settings, words,
 };
 use crate::engine::kernels::{
-    BEST, Kernel, MATH, Params, Part, RANDOM, Work, each, kernel, line, product, returns, source, taken,
+    BEST, Kernel, MATH, Params, Part, RANDOM, Work, each, kernel, largest, line, product, returns, source,
+    taken,
 };
 use crate::methods::usual::CHEAPEST;
 
@@ -83,11 +84,11 @@ fn choose<T: Real>(p: &Choose, mut args: Args<T>) {
         let drawn =
             |block: u32, word: usize| T::of(crate::random::unit(source.bits(instance, p.step, block)[word]));
         let explores = p.explore != 0 && drawn(0, 0) < settings[hyper::EXPLORE];
-        let is_open = |i: usize| seen.get(i).is_none_or(|&at| at == NEVER);
+        let open = (0..values.len()).filter(|&i| seen.get(i).is_none_or(|&at| at == NEVER));
         let chosen = if explores {
-            largest(values.len(), is_open, |i| drawn(1 + i as u32 / 4, i % 4))
+            largest(open, |i| drawn(1 + i as u32 / 4, i % 4))
         } else {
-            largest(values.len(), is_open, |i| values[i])
+            largest(open, |i| values[i])
         };
         let stopped = p.step > 0 && path[(p.step as usize - 1) * rows + row] == p.features;
         let action = chosen.filter(|_| !stopped).unwrap_or(features);
@@ -96,23 +97,6 @@ fn choose<T: Real>(p: &Choose, mut args: Args<T>) {
             seen[action] = p.step;
         }
     }
-}
-
-/// The open action with the largest number; of equal ones the first.
-#[inline(always)]
-fn largest<T: Real>(
-    count: usize,
-    is_open: impl Fn(usize) -> bool,
-    number: impl Fn(usize) -> T,
-) -> Option<usize> {
-    let mut best: Option<(usize, T)> = None;
-    for i in (0..count).filter(|&i| is_open(i)) {
-        let number = number(i);
-        if best.is_none_or(|(_, most)| number > most) {
-            best = Some((i, number));
-        }
-    }
-    best.map(|(i, _)| i)
 }
 
 kernel! {
@@ -154,7 +138,7 @@ fn td_grad<T: Real>(p: &TdGrad, mut args: Args<T>) {
             Some(&held) => may_go_on && held < T::of(0.5),
             None => true,
         };
-        let best = largest(features + p.stop as usize, is_open, |i| next[i]);
+        let best = largest((0..features + p.stop as usize).filter(|&i| is_open(i)), |i| next[i]);
         let later = best.map_or(T::ZERO, |best| settings[hyper::GAMMA] * slow[best]);
         let of_row = &mut returns[row * returns::LEN..][..returns::LEN];
         let value = if action == features {
