@@ -8,6 +8,7 @@ mod terms;
 
 pub use terms::{Answer, Event, Question, Step, Values};
 
+use super::belief;
 use super::model::Model;
 use super::policy::Case;
 use crate::error::{Error, Result};
@@ -235,14 +236,7 @@ impl<'m> Session<'m> {
 
     /// The most probable class, the lowest index where there are several.
     pub fn best(&self) -> usize {
-        let mut best = 0;
-        let probabilities = self.predict();
-        for (class, &probability) in probabilities.iter().enumerate() {
-            if probability > probabilities[best] {
-                best = class;
-            }
-        }
-        best
+        belief::highest(self.predict(), &|_| true).unwrap_or(0)
     }
 
     /// The name of the most probable class.
