@@ -3,7 +3,7 @@
 
 use pulp::Simd;
 
-/// One number for each use of randomness. Methods number their own uses besides.
+/// One number for each use of randomness. Methods number their own uses besides (`methods/streams.rs` has them all).
 pub mod stream {
     /// Gumbel noise.
     pub const GUMBEL: u32 = 1;
@@ -25,6 +25,9 @@ pub mod stream {
     pub const CONDITION: u32 = 10;
     /// What can be had of an instance.
     pub const AVAILABLE: u32 = 11;
+    /// All of these, but for the dropout of layers beyond the second.
+    pub const GENERAL: [u32; 10] =
+        [GUMBEL, dropout(0), dropout(1), MASK, SHUFFLE, INIT, DATA, INPUT_NOISE, CONDITION, AVAILABLE];
 }
 
 /// Each round's rotations, over and over.

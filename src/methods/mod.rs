@@ -13,6 +13,7 @@ pub mod ol;
 mod range;
 pub mod sefa;
 pub mod set;
+mod streams;
 mod usual;
 
 mod registry;
