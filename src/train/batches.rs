@@ -5,7 +5,7 @@ use super::sizes::Sizes;
 use crate::data::Dataset;
 use crate::engine::kernels as k;
 use crate::engine::kernels::words::{METRICS, clock, losses};
-use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
+use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope};
 use crate::engine::{Program, groups};
 use crate::nn::{Inputs, Masked, Optimizer, Weights, pitch, word};
 use crate::problem::Problem;
@@ -210,23 +210,20 @@ impl Batches {
         Optimizer { settings, powers, clock, status, lanes: self.sizes.lanes }
     }
 
-    /// Writes the calls of each micro-batch on its lane; gives the first one's section.
+    /// Writes the calls of each micro-batch on its lane.
     pub fn each_micro_batch(
         &self,
         b: &mut PlanBuilder,
         name: &str,
         mut calls: impl FnMut(&mut PlanBuilder, Micro),
-    ) -> Option<Section> {
+    ) {
         let lanes = self.sizes.lanes;
-        let mut first_section = None;
         for (index, (first, rows)) in self.sizes.micro_batches().enumerate() {
             b.lane(Some(index % lanes));
             let micro = Micro { first, rows, accumulate: index >= lanes };
-            let section = b.section(format!("{name}.micro.{index}"), |b| calls(b, micro));
-            first_section.get_or_insert(section);
+            b.section(format!("{name}.micro.{index}"), |b| calls(b, micro));
         }
         b.lane(None);
-        first_section
     }
 
     /// The same where something follows each micro-batch that is no lane's own, such as writing into what all share: it is

@@ -36,12 +36,11 @@ impl<M: Method> Stepper<M> {
         Self::with_noise(engine, data, config, Noise::Drawn)
     }
 
-    pub(crate) fn with_noise(
-        engine: &Engine,
-        data: &Dataset,
-        config: M::Config,
-        noise: Noise,
-    ) -> Result<Self> {
+    /// The same where the host may write the noise: [`Noise::Given`] replays a step of somebody else's.
+    ///
+    /// # Errors
+    /// As [`Stepper::new`].
+    pub fn with_noise(engine: &Engine, data: &Dataset, config: M::Config, noise: Noise) -> Result<Self> {
         let Built { method, batches, plan } = Target::of(engine).build::<M>(data.into(), &config, noise)?;
         let problem = data.problem().clone();
         let mut program = Program::new(engine, plan)?;

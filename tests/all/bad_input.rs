@@ -2,9 +2,9 @@
 //! nonsense, no file left behind.
 
 use crate::common::{TempDir, assets};
+use crate::replay::Case;
 use crate::spoil::{File, Tensor};
 use querent::data::synthetic;
-use querent::nmppg::replay::Case;
 use querent::nmppg::{Checkpoint, Config, Stage, Stepper};
 use querent::{Engine, Error};
 use safetensors::Dtype;
@@ -18,7 +18,7 @@ fn golden() -> File {
 /// How a file is spoilt.
 type Change = fn(&mut File);
 
-/// What `examples/replay.rs` does between its arguments and its exit code.
+/// What `examples/replay` does between its arguments and its exit code.
 fn replay(case: &Path, out: &Path) -> querent::Result<()> {
     Case::load(case)?.run_blocking(&Engine::cpu())?.save(out)
 }

@@ -74,7 +74,7 @@ fn files() {
     assert_eq!(source.map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound));
     std::fs::write(&path, "not a model").expect("writes");
     says(&Model::load(&path).expect_err("no model"), ErrorKind::File, "not a model of querent");
-    let error = querent::nmppg::replay::Case::load(&path).expect_err("no case");
+    let error = crate::replay::Case::load(&path).expect_err("no case");
     says(&error, ErrorKind::File, "not a safetensors file");
     assert!(error.source().is_some_and(|source| source.is::<safetensors::SafeTensorError>()), "{error:?}");
 }

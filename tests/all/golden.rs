@@ -2,9 +2,9 @@
 //! default step also the masks it draws, and the weights and their averages after the update.
 
 use crate::common::{TempDir, assets, distance, engines, fused};
+use crate::replay::{Case, Outcome};
 use crate::spoil::File;
 use querent::Engine;
-use querent::nmppg::replay::{Case, Outcome};
 use safetensors::Dtype;
 use std::path::PathBuf;
 

@@ -14,6 +14,8 @@ mod models;
 #[cfg(feature = "table")]
 #[path = "../../fuzz/readers.rs"]
 mod readers;
+#[path = "../../examples/replay/step/mod.rs"]
+mod replay;
 mod rig;
 mod runs;
 #[cfg(feature = "table")]

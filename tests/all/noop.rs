@@ -1,10 +1,10 @@
 //! Tier 2: wgpu's noop device, which validates everything and computes nothing. Every plan is built and
 //! encoded over odd shapes at default limits; limits and budgets are kept or named.
 
+use crate::replay::Case;
 use querent::data::{Dataset, Split};
 use querent::engine::kernels::Target;
 use querent::engine::plan::Scope;
-use querent::nmppg::replay::Case;
 use querent::nmppg::{Config, Rollout, Stepper};
 use querent::{Engine, Error, Feature, Problem, wgpu};
 use std::ops::Range;

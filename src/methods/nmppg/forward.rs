@@ -12,17 +12,16 @@ impl Layout {
     /// A training step: forward and backward of each micro-batch, then the update of both networks.
     pub(super) fn training_step(&self, b: &mut PlanBuilder, name: &str) -> TrainingStep {
         let shape = self.shape;
-        let mut parts = [None; 3];
-        let whole = b.section(name, |b| {
+        let section = b.section(name, |b| {
             // The inputs' gradients are only there to go through the masks.
             let layers = |through: bool| usize::from(shape.reinforced || !through)..3;
-            let prepare = b.section(format!("{name}.prepare"), |b| {
+            b.section(format!("{name}.prepare"), |b| {
                 b.together(|b| {
                     self.policy.transpose(b, layers(shape.through_policy));
                     self.predictor.transpose(b, layers(true));
                 });
             });
-            let first = self.batches.each_micro_batch(b, name, |b, micro| {
+            self.batches.each_micro_batch(b, name, |b, micro| {
                 b.chain(micro.rows, 1, |b| {
                     self.batches.gather(b, micro);
                     self.batches.condition(b, micro, (self.scalars, scalars::LEN, scalars::FACTOR));
@@ -35,14 +34,12 @@ impl Layout {
                 b.together(|b| self.weight_gradients(b, micro));
                 self.learn_submasks(b, micro);
             });
-            let update = b.section(format!("{name}.update"), |b| {
+            b.section(format!("{name}.update"), |b| {
                 let rates = [(&self.policy, hyper::RATE_POLICY), (&self.predictor, hyper::RATE_PREDICTOR)];
                 self.batches.update(b, &rates.map(|(network, rate)| (network.weights, rate)));
             });
-            parts = [Some(prepare), first, Some(update)];
         });
-        let [prepare, first, update] = parts.map(|part| part.unwrap_or(whole));
-        TrainingStep { horizon: shape.steps, reinforced: shape.reinforced, whole, prepare, first, update }
+        TrainingStep { horizon: shape.steps, reinforced: shape.reinforced, section }
     }
 
     /// A step of the predictor alone, on masks drawn feature by feature, or on everything.

@@ -214,7 +214,7 @@ impl Method for NmPpg {
     }
 
     fn step(&self, _: &Config, state: &State, stage: &Stage) -> Section {
-        self.sections.step(state.horizon, self.is_reinforced(stage)).whole
+        self.sections.step(state.horizon, self.is_reinforced(stage)).section
     }
 
     fn evaluate(&self) -> [Section; 3] {

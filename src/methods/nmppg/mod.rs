@@ -5,7 +5,7 @@
 //! the trainer asks; `plan.rs` declares networks, tape and sections, `forward.rs` writes the calls of a step up to the
 //! losses and `backward.rs` those of the way back; `kernels/` has what only this method computes, the maths of each
 //! kernel beside its shader. `policy.rs` is what comes out of a run, `entry.rs` the method's line in the list. `steps.rs`
-//! and `replay.rs` run single steps, for tests and for ports.
+//! runs single steps; `examples/replay` takes one of a file, for ports.
 
 mod backward;
 mod config;
@@ -17,7 +17,6 @@ mod method;
 mod plan;
 mod policy;
 mod reference;
-pub mod replay;
 mod schedule;
 mod stage;
 mod steps;

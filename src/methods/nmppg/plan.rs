@@ -97,20 +97,14 @@ pub(super) struct Sections {
     pub survey: Section,
 }
 
-/// A training step and its parts.
+/// A training step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrainingStep {
     /// Acquisitions of its rollouts.
     pub horizon: usize,
     /// The choices follow REINFORCE alone: nothing in it goes through the relaxation.
     pub reinforced: bool,
-    pub whole: Section,
-    /// What comes before the micro-batches.
-    pub prepare: Section,
-    /// The first micro-batch.
-    pub first: Section,
-    /// What comes after them.
-    pub update: Section,
+    pub section: Section,
 }
 
 impl NmPpg {

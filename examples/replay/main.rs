@@ -5,10 +5,13 @@
 //! The case holds the batch, noise and weights of a step, the output its objective, path and
 //! gradients; `assets/golden/README.md` describes both.
 
+mod step;
+
 use clap::{Parser, ValueEnum};
-use querent::{Engine, nmppg::replay::Case};
+use querent::Engine;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use step::Case;
 
 /// Replay one training step from a file.
 #[derive(Parser)]
