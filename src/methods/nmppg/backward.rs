@@ -17,7 +17,7 @@ impl Layout {
         let (s, net, tape) = (&self.batches.sizes, &self.predictor, &self.predictor_tape);
         let (steps, inputs) = (self.shape.steps + 1, self.predictor_inputs());
         let rows = Rows { first: 0, count: steps * micro.rows };
-        net.backward_hidden(b, rows, tape, self.multipliers());
+        net.backward_hidden(b, rows, tape, self.dropout.multipliers());
         if let Some(grad_input) = tape.grad_input.filter(|_| !self.shape.reinforced) {
             net.backward_input(b, rows, tape, grad_input);
             b.call(

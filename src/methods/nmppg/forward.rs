@@ -5,7 +5,6 @@ use super::plan::{Layout, TrainingStep};
 use crate::engine::kernels::Greedy;
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::nn::{Dense, Rows, pitch, word};
-use crate::random::stream;
 use crate::train::{ChunkRows, Masks, Micro, Noise};
 
 impl Layout {
@@ -52,7 +51,7 @@ impl Layout {
                     self.batches.condition(b, micro, (self.scalars, scalars::LEN, scalars::FACTOR));
                     let which = if all { Masks::All } else { self.shape.warm_up_masks };
                     self.batches.draw_masks(b, micro, (self.masks, self.dense().mask_stride), which);
-                    self.draw_dropout(b, micro, 1);
+                    self.dropout.draw(b, &self.batches, micro, 1);
                     self.predict_masks(b, micro, false);
                 });
                 self.count(b, micro.rows, 0, [0; 3]);
@@ -89,9 +88,9 @@ impl Layout {
         self.predictor_inputs().expand(b, micro.rows, 0, false, self.dense());
         let rows = Rows { first: 0, count: micro.rows };
         let input = Some(self.dense().at(0));
-        self.predictor.forward(b, 0, rows, input, &self.predictor_tape, self.multipliers());
+        self.predictor.forward(b, 0, rows, input, &self.predictor_tape, self.dropout.multipliers());
         self.predictor_loss(b, [micro.rows; 2], weighted);
-        self.predictor.backward_hidden(b, rows, &self.predictor_tape, self.multipliers());
+        self.predictor.backward_hidden(b, rows, &self.predictor_tape, self.dropout.multipliers());
     }
 
     /// The losses of `rows` rows of the predictor's tape and their unit gradient.
@@ -99,15 +98,6 @@ impl Layout {
         let weights = weighted.then_some((self.scalars, scalars::LEN, scalars::WEIGHT));
         let logits = self.predictor_tape.logits();
         self.batches.loss(b, rows, weights, [logits, self.batches.y, self.losses]);
-    }
-
-    fn draw_dropout(&self, b: &mut PlanBuilder, micro: Micro, steps: usize) {
-        let Some(threshold) = self.shape.dropout else { return };
-        for (layer, &multiplier) in self.dropout.iter().enumerate() {
-            let width = self.predictor.stack.layers[layer].outputs;
-            let stream = stream::dropout(word(layer));
-            self.batches.draw_dropout(b, micro, steps, (stream, width), threshold, multiplier);
-        }
     }
 
     /// Adds a micro-batch's objective to the metrics.
@@ -126,7 +116,7 @@ impl Layout {
         let features = self.batches.sizes.features;
         if self.batches.sizes.noise == Noise::Drawn {
             self.batches.draw_gumbel(b, micro, shape.steps, features + 1, self.gumbel);
-            self.draw_dropout(b, micro, shape.steps + 1);
+            self.dropout.draw(b, &self.batches, micro, shape.steps + 1);
         }
         let [for_policy, for_predictor] =
             [self.policy_inputs(), self.predictor_inputs()].map(|inputs| self.masked(inputs, rows));
@@ -150,7 +140,7 @@ impl Layout {
                 self.predictor_inputs().expand(b, rows, t, t == 0, self.dense());
             }
             let (at, input) = (Rows { first: 0, count: all }, Some(self.dense().at(0)));
-            self.predictor.forward(b, 0, at, input, &self.predictor_tape, self.multipliers());
+            self.predictor.forward(b, 0, at, input, &self.predictor_tape, self.dropout.multipliers());
         } else {
             let steps = 0..shape.steps + 1;
             for_predictor.forward_all(
@@ -158,7 +148,7 @@ impl Layout {
                 &self.predictor,
                 &self.predictor_tape,
                 steps,
-                self.multipliers(),
+                self.dropout.multipliers(),
                 true,
             );
         }

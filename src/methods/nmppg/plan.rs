@@ -1,13 +1,13 @@
 //! NM-PPG's buffers and sections.
 
-use super::config::{Config, Rollout};
+use super::config::{Config, Networks, Rollout};
 use super::kernels::scalars;
 use crate::engine::kernels::words::losses;
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope, Section};
 use crate::methods::alpha::shows_half;
 use crate::nn::{Dense, Inputs, Masked, Network, Stack, Tape, Weights, pitch};
 use crate::random::stream;
-use crate::train::{Batches, ByRows, Masks};
+use crate::train::{Batches, ByRows, Dropout, Masks};
 
 /// Sizes of a training step.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +27,6 @@ pub(super) struct Shape {
     pub through_policy: bool,
     /// What the predictor sees in the warm-up.
     pub warm_up_masks: Masks,
-    /// Dropout's threshold out of 65536; `None`: no dropout.
-    pub dropout: Option<u32>,
 }
 
 impl Shape {
@@ -68,7 +66,7 @@ pub(super) struct Layout {
     pub(super) scalars: BufferId,
     pub(super) losses: BufferId,
     pub(super) gumbel: BufferId,
-    pub(super) dropout: [BufferId; 2],
+    pub(super) dropout: Dropout,
     pub(super) input: BufferId,
     /// The policy's dense input under relaxed masks: the same, unless it also reads a condition.
     pub(super) policy_input: BufferId,
@@ -110,7 +108,6 @@ pub(super) struct TrainingStep {
 impl NmPpg {
     pub(super) fn new(b: &mut PlanBuilder, batches: &Batches, config: &Config) -> Self {
         let s = &batches.sizes;
-        let threshold = (config.networks.dropout * 65536.0).round() as u32;
         let shape = Shape {
             steps: s.horizon,
             marks: if config.schedule.tail > 0.0 { marks(s.horizon) } else { [0; 3] },
@@ -119,7 +116,6 @@ impl NmPpg {
             reinforced: config.reinforces() && config.gradient.exact_stop,
             through_policy: config.gradient.through_policy,
             warm_up_masks: warm_up_masks(s.horizon, s.features),
-            dropout: (threshold > 0).then_some(threshold),
         };
         let layout = Layout::declare(b, batches.clone(), shape, config);
         let sections = layout.write_sections(b);
@@ -147,10 +143,9 @@ impl Layout {
         let scalars = reals("scalars", predictor_rows * scalars::LEN);
         let losses = reals("losses", predictor_rows * losses::LEN);
         let gumbel = reals("gumbel", policy_rows * pitch(s.features + 1));
-        let dropped = if shape.dropout.is_some() { predictor_rows } else { 0 };
-        let dropout = [0, 1].map(|layer| {
-            reals(&format!("dropout.{layer}"), dropped * pitch(config.networks.predictor[layer]))
-        });
+        let Networks { dropout, predictor: hidden, .. } = config.networks;
+        let dropout = Dropout::declare(b, dropout, &hidden, predictor_rows);
+        let mut reals = |name: &str, len| b.buffer(name, Elem::F32, len, Scope::Lane);
         let input = reals("input", if shape.soft { predictor_rows } else { rows } * pitch(predictor_width));
         let policy_input = match shape.soft && policy_width != predictor_width {
             true => reals("policy.input", policy_rows * pitch(policy_width)),
@@ -251,11 +246,6 @@ impl Layout {
             mask_stride: 2 * pitch(self.batches.sizes.features),
             input: self.input,
         }
-    }
-
-    /// The multipliers of the predictor's hidden layers, if there is dropout.
-    pub(super) fn multipliers(&self) -> Option<&[BufferId]> {
-        self.shape.dropout.map(|_| &self.dropout[..])
     }
 }
 
