@@ -5,7 +5,7 @@ use super::checkpoint::Checkpoint;
 use super::fit::{Built, Memory, Target};
 use super::limits::{Shape, required_limits};
 use super::method::{Method, Settings};
-use super::sizes::Noise;
+use super::sizes::{Noise, Sizes};
 use crate::data::{Dataset, Part};
 use crate::engine::kernels::words::{METRICS, clock, losses};
 use crate::engine::plan::{BufferId, Elem, Section};
@@ -226,27 +226,41 @@ impl<M: Method> Stepper<M> {
     /// # Errors
     /// The split is empty, or the device was lost.
     pub fn traces_blocking(&mut self, part: Part) -> Result<Traces> {
-        let sizes = self.batches.sizes.clone();
-        let rows = sizes.splits[part as usize].len;
-        let (chunk_rows, steps) = (sizes.chunk_rows(), sizes.horizon);
-        let mut traces =
-            Traces { features: sizes.features, steps, path: vec![], guess: vec![], loss: vec![] };
-        self.program.write_words(self.batches.clock, clock::CHUNK, &[0]);
-        for chunk in 0..rows.div_ceil(chunk_rows) {
-            self.run(self.method.evaluate()[part as usize], 1);
-            let path = self.program.read_words_blocking(self.batches.chunk.path)?;
-            let answers = self.program.read_blocking(self.batches.chunk.losses)?;
+        let Sizes { features, horizon: steps, evaluation_rows, .. } = self.batches.sizes;
+        let mut traces = Traces { features, steps, path: vec![], guess: vec![], loss: vec![] };
+        let chunk = self.batches.chunk;
+        self.each_chunk_blocking(self.method.evaluate(), part, |program, there| {
+            let path = program.read_words_blocking(chunk.path)?;
+            let answers = program.read_blocking(chunk.losses)?;
             // A lane's path lies step by step, its instances side by side.
-            for instance in 0..chunk_rows.min(rows - chunk * chunk_rows) {
-                let (lane, row) = (instance / sizes.evaluation_rows, instance % sizes.evaluation_rows);
-                let lane_path = &path[lane * sizes.evaluation_rows * steps..];
-                traces.path.extend((0..steps).map(|t| lane_path[t * sizes.evaluation_rows + row]));
+            for instance in 0..there {
+                let (lane, row) = (instance / evaluation_rows, instance % evaluation_rows);
+                let lane_path = &path[lane * evaluation_rows * steps..];
+                traces.path.extend((0..steps).map(|t| lane_path[t * evaluation_rows + row]));
                 let answer = &answers[instance * losses::LEN..][..losses::LEN];
                 traces.loss.push(answer[losses::LOSS] as f32);
                 traces.guess.push(answer[losses::GUESS] as u32);
             }
-        }
+            Ok(())
+        })?;
         Ok(traces)
+    }
+
+    /// Evaluates a split chunk by chunk; after each, `read` has the program and how many instances the chunk has.
+    pub(crate) fn each_chunk_blocking(
+        &mut self,
+        sections: [Section; 3],
+        part: Part,
+        mut read: impl FnMut(&Program, usize) -> Result<()>,
+    ) -> Result<()> {
+        let rows = self.batches.sizes.splits[part as usize].len;
+        let chunk_rows = self.batches.sizes.chunk_rows();
+        self.program.write_words(self.batches.clock, clock::CHUNK, &[0]);
+        for first in (0..rows).step_by(chunk_rows) {
+            self.run(sections[part as usize], 1);
+            read(&self.program, chunk_rows.min(rows - first))?;
+        }
+        Ok(())
     }
 
     /// The buffers a checkpoint holds, by name: all that a step reads and an earlier step wrote.

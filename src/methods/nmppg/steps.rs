@@ -95,16 +95,13 @@ impl Stepper<NmPpg> {
     /// The device was lost.
     pub fn answers_blocking(&mut self, part: Part) -> Result<Vec<(u32, f64)>> {
         let sections = self.method.sections.evaluate_all;
-        let rows = self.batches.sizes.splits[part as usize].len;
-        let chunk_rows = self.batches.sizes.chunk_rows();
-        let mut answers = Vec::with_capacity(rows);
-        self.program.write_words(self.batches.clock, clock::CHUNK, &[0]);
-        for chunk in 0..rows.div_ceil(chunk_rows) {
-            self.run(sections[part as usize], 1);
-            let found = self.program.read_blocking(self.batches.chunk.losses)?;
-            let there = found.chunks_exact(losses::LEN).take(chunk_rows.min(rows - chunk * chunk_rows));
-            answers.extend(there.map(|answer| (answer[losses::GUESS] as u32, answer[losses::LOSS])));
-        }
+        let (mut answers, losses) = (Vec::new(), self.batches.chunk.losses);
+        self.each_chunk_blocking(sections, part, |program, there| {
+            let found = program.read_blocking(losses)?;
+            let found = found.chunks_exact(losses::LEN).take(there);
+            answers.extend(found.map(|answer| (answer[losses::GUESS] as u32, answer[losses::LOSS])));
+            Ok(())
+        })?;
         Ok(answers)
     }
 
