@@ -91,10 +91,10 @@ fn measure(engine: &Engine, shape: Shape, arguments: &Arguments) -> Outcome<(Par
         return Ok((counted(plan, range, arguments.sizes), dispatches));
     }
     stepper.steps(1);
-    stepper.metrics_blocking()?;
+    stepper.means_blocking()?;
     let enough = Enough { rounds: arguments.steps, seconds: 0.0 };
     let (parts, _) = timed_blocking(stepper.program_mut(), range, arguments.sizes, enough)?;
-    stepper.metrics_blocking()?;
+    stepper.means_blocking()?;
     Ok((parts, dispatches))
 }
 

@@ -131,7 +131,7 @@ fn prepare(engine: &Engine, sizes: Sizes, value: usize) -> Outcome<(Contender<'s
     let mut stepper = shape.stepper(engine, batch, rows)?;
     let contender = Contender::ours(value.to_string(), move |steps| {
         stepper.steps(steps);
-        stepper.metrics_blocking()?;
+        stepper.means_blocking()?;
         Ok(())
     })?;
     Ok((contender, memory.state + memory.working))

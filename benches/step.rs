@@ -110,7 +110,7 @@ impl Case {
             contenders.push(Contender::ours(*name, move |steps| {
                 stepper.steps(steps);
                 // Waits for the device, and fails if the numbers went wrong.
-                stepper.metrics_blocking()?;
+                stepper.means_blocking()?;
                 Ok(())
             })?);
         }

@@ -26,7 +26,7 @@ fn busy(engine: &querent::Engine) -> Stepper {
     let mut stepper = Stepper::new(engine, &data, config).expect("fits");
     // Writes are staged by the queue: they are over when this returns.
     stepper.steps(1);
-    stepper.metrics_blocking().expect("finite");
+    stepper.means_blocking().expect("finite");
     stepper
 }
 
@@ -54,7 +54,7 @@ fn steps_are_handed_over_without_waiting(engine: &querent::Engine) {
         let start = Instant::now();
         stepper.steps(2);
         let handed_over = start.elapsed();
-        stepper.metrics_blocking().expect("finite");
+        stepper.means_blocking().expect("finite");
         let done = start.elapsed();
         if handed_over * 3 < done {
             return;

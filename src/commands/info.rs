@@ -222,7 +222,7 @@ fn instances_blocking(stepper: &mut Stepper) -> Result<f64, Error> {
     let batch = stepper.batch();
     let rate = rate_blocking(1.0, |steps| {
         stepper.steps(steps);
-        stepper.metrics_blocking().map(drop)
+        stepper.means_blocking().map(drop)
     })?;
     Ok(rate * batch as f64)
 }

@@ -78,7 +78,7 @@ fn steps_blocking(stepper: &mut Stepper, seconds: f64) -> Result<f64> {
     rate_blocking(seconds, |steps| {
         stepper.steps(steps);
         // Waits for the device, and fails if the numbers went wrong.
-        stepper.metrics_blocking().map(drop)
+        stepper.means_blocking().map(drop)
     })
 }
 

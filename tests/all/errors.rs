@@ -119,7 +119,7 @@ fn gradients_that_are_not_finite() {
         let id = stepper.program().plan().find("predictor.values").expect("declared");
         stepper.program_mut().write(id, 0, &[f32::NAN]);
         stepper.steps(1);
-        let error = stepper.metrics_blocking().expect_err(name);
+        let error = stepper.means_blocking().expect_err(name);
         says(&error, ErrorKind::NonFinite, "training step 0");
     }
 }

@@ -502,15 +502,15 @@ fn whole_step(trainer: &mut Stepper, steps: usize, grad: BufferId) -> ([f64; 2],
             prediction += weighted(trainer, lane, rows);
         }
     }
-    let metrics = trainer.metrics_blocking().expect("finite");
+    let means = trainer.means_blocking().expect("finite");
     let stage = *trainer.stage();
     if stage.focus == 0.0 && stage.submasks == 0.0 {
-        assert!((metrics.prediction_loss - prediction).abs() < 1e-12, "the metric is the plain loss");
+        assert!((means["prediction_loss"] - prediction).abs() < 1e-12, "the metric is the plain loss");
     }
     let gradient = trainer.program().read_blocking(grad).expect("reads");
     let len = trainer.program().plan().buffer(grad).len;
     let total = (0..len).map(|i| gradient.iter().skip(i).step_by(len).sum()).collect();
-    ([metrics.objective, prediction], total)
+    ([means["objective"], prediction], total)
 }
 
 /// The whole thing: J by the policy's weights and L_pred by the predictor's, through the soft rollout
@@ -601,7 +601,7 @@ fn the_warm_up_step() {
         let gradient = trainer.program().read_blocking(grad).expect("reads");
         let total: Vec<f64> =
             (0..weights.len()).map(|i| gradient.iter().skip(i).step_by(weights.len()).sum()).collect();
-        (trainer.metrics_blocking().expect("finite").prediction_loss, total)
+        (trainer.means_blocking().expect("finite")["prediction_loss"], total)
     };
     let (_, gradient) = run(&weights);
     let numeric = differences(&weights, |v| run(v).0);

@@ -116,12 +116,13 @@ fn a_run_goes_on_on_the_other_engine() {
         for _ in 0..2 {
             let [a, b] = [&mut first, &mut second].map(|stepper| {
                 stepper.steps(1);
-                stepper.metrics_blocking().expect("reads")
+                stepper.means_blocking().expect("reads")
             });
-            assert_eq!(a.instances, b.instances);
-            let numbers =
-                |m: querent::nmppg::Metrics| [m.objective, m.loss_and_cost, m.entropy, m.prediction_loss];
-            let off = distance(&numbers(a), &numbers(b));
+            assert_eq!(a["instances"], b["instances"]);
+            let [a, b] = [a, b].map(|means| {
+                ["objective", "loss_and_cost", "entropy", "prediction_loss"].map(|name| means[name])
+            });
+            let off = distance(&a, &b);
             assert!(off < 1e-5, "{from} to {to}: {off:.1e}");
         }
     }
@@ -193,8 +194,8 @@ fn stay_close(gpu: &Engine, stage: Stage) {
         let moved = distance(&weights(&trainer(&Engine::cpu(), config()), name), &weights(&cpu, name));
         assert!(moved > 20.0 * apart, "{name}: moved only {moved:.1e}: closeness would mean nothing");
     }
-    let (cpu, gpu) = (cpu.metrics_blocking().expect("finite"), gpu.metrics_blocking().expect("finite"));
-    assert!((cpu.objective - gpu.objective).abs() < 1e-4 * cpu.objective.abs());
+    let (cpu, gpu) = (cpu.means_blocking().expect("finite"), gpu.means_blocking().expect("finite"));
+    assert!((cpu["objective"] - gpu["objective"]).abs() < 1e-4 * cpu["objective"].abs());
 }
 
 /// How far apart the weights are after a few steps in large and in small micro-batches.
@@ -282,11 +283,11 @@ fn a_gradient_that_is_not_finite_stops_training_and_names_the_step() {
     for (name, engine) in engines() {
         let mut trainer = trainer(&engine, config());
         trainer.steps(3);
-        trainer.metrics_blocking().expect("finite so far");
+        trainer.means_blocking().expect("finite so far");
         let id = trainer.program().plan().find("predictor.values").expect("declared");
         trainer.program_mut().write(id, 0, &[f32::NAN]);
         trainer.steps(2);
-        match trainer.metrics_blocking() {
+        match trainer.means_blocking() {
             Err(Error::NonFinite { step: 3 }) => {}
             other => panic!("{name}: {other:?}"),
         }

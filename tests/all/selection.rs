@@ -556,9 +556,9 @@ fn bytes_are_gathered_as_reals_are() {
         let mut stepper =
             querent::nmppg::Stepper::new(&querent::Engine::cpu(), &data, config.clone()).expect("fits");
         stepper.steps(20);
-        let metrics = stepper.metrics_blocking().expect("finite");
+        let means = stepper.means_blocking().expect("finite");
         let validation = stepper.evaluate_blocking(querent::data::Part::Validation).expect("evaluates");
-        (metrics, validation)
+        (means, validation)
     };
     assert_eq!(weights(as_bytes.expect("valid")), weights(as_reals.expect("valid")));
 }

@@ -187,7 +187,7 @@ pub fn choose_blocking(engine: &Engine, data: &Dataset, config: &Config, cost: f
         let pass = stepper.steps_per_epoch();
         stepper.set_stage(config.warm_up_stage(epoch, pass))?;
         stepper.warm_up(config.whole_passes(pass));
-        stepper.metrics_blocking()?;
+        stepper.means_blocking()?;
     }
     let mut search = Search::new(engine, data, config, &stepper.predictor_blocking()?)?;
     drop(stepper);

@@ -61,7 +61,7 @@ impl Settings for Config {
 
 impl NmPpg {
     /// Whether a stage's training steps are those without the relaxed gradient.
-    pub(super) fn is_reinforced(&self, stage: &Stage) -> bool {
+    fn is_reinforced(&self, stage: &Stage) -> bool {
         self.layout.shape.reinforced && stage.reinforce == 1.0 && stage.exact_stop
     }
 

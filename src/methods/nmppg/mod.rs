@@ -35,7 +35,6 @@ pub use policy::model;
 pub use reference::reference_blocking;
 pub(crate) use reference::seeing_blocking;
 pub use stage::Stage;
-pub use steps::Metrics;
 pub use traces::traces_blocking;
 
 /// The method's name.

@@ -66,7 +66,7 @@ pub(crate) fn seeing_blocking(
     for epoch in 0..epochs {
         stepper.set_stage(config.warm_up_stage(epoch, pass))?;
         stepper.reference_steps(config.whole_passes(pass));
-        stepper.metrics_blocking()?;
+        stepper.means_blocking()?;
         let validation = stepper.evaluate_all_blocking(Part::Validation)?;
         since_best += 1;
         if best.as_ref().is_none_or(|best| validation.loss < best.validation.loss) {
