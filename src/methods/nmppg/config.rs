@@ -1,10 +1,12 @@
 //! What a training run is set to, by subject.
 
-use super::stage::Stage;
-use crate::error::{Error, Result};
+mod check;
+mod names;
+
+pub use names::RENAMED;
+
 use crate::methods::alpha::Alpha;
-use crate::methods::range::{self, Rule};
-use crate::methods::{set, usual};
+use crate::methods::usual;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -140,7 +142,7 @@ pub struct Exploration {
     /// λ, the weight of the entropy bonus, as a share of what one question costs: 1 is a bonus that pays for the
     /// cheapest question of a policy that knows nothing.
     pub lambda_share: f64,
-    /// Share of the entropy bonus that counts as value (see [`Stage::lure`]).
+    /// Share of the entropy bonus that counts as value (see [`Stage::lure`](super::Stage::lure)).
     pub lure: f64,
     /// Weight, in units of α, of the guard that keeps stopping and going on both possible.
     pub guard: f64,
@@ -243,17 +245,6 @@ impl Default for Predictor {
     }
 }
 
-/// What settings were called in earlier versions, where the last name is another one now: old name and path.
-pub const RENAMED: &[(&str, &str)] = &[
-    ("policy_hidden", "networks.policy"),
-    ("predictor_hidden", "networks.predictor"),
-    ("average", "schedule.ema"),
-    ("score_from", "gradient.reinforce_from"),
-    ("twins", "gradient.rollouts"),
-    ("parts", "predictor.submasks"),
-    ("blur", "predictor.input_noise"),
-];
-
 impl Config {
     /// The default settings for a trade-off α between loss and cost.
     pub fn new(alpha: impl Into<Alpha>) -> Self {
@@ -297,32 +288,6 @@ impl Config {
         self
     }
 
-    /// Changes one setting, given as text: `schedule.stage_epochs=3`, or `stage_epochs=3`, as only one has that name
-    /// ([`set`]).
-    ///
-    /// # Errors
-    /// A setting that is not there or had another name ([`RENAMED`]), or a value of another type.
-    pub fn set(&mut self, assignment: &str) -> Result<()> {
-        *self = set::changed(self, assignment, RENAMED)?;
-        Ok(())
-    }
-
-    /// Reads the settings of a model's file. Those of older versions are not nested, have other names ([`RENAMED`]), and
-    /// may name a setting that is gone (docs/rejected.md): it has no effect on a trained model.
-    pub(crate) fn from_file(settings: serde_json::Value) -> serde_json::Result<Self> {
-        let settings = match settings {
-            serde_json::Value::Object(mut flat) if !flat.values().any(serde_json::Value::is_object) => {
-                flat.remove("negligible");
-                set::nested(flat, &serde_json::to_value(Self::default())?, RENAMED)
-            }
-            nested => nested,
-        };
-        let is_told = settings.get("unavailable").is_some();
-        let config: Self = serde_json::from_value(settings)?;
-        // Policies of earlier versions are not told what cannot be had.
-        Ok(if is_told { config } else { Self { unavailable: 0.0, ..config } })
-    }
-
     /// Passes over the validation rows, each at an α of its own.
     pub(super) fn passes(&self) -> usize {
         if self.alpha.one().is_some() { 1 } else { GRID }
@@ -359,195 +324,5 @@ impl Config {
     /// learned by heart and needs none.
     pub(super) fn input_noise_for(&self, pass: usize) -> f64 {
         self.predictor.input_noise * (1.0 - pass as f64 / self.whole_passes(pass) as f64)
-    }
-
-    /// A stage in which everything has its full value.
-    fn full_stage(&self) -> Stage {
-        let Self { schedule, gradient, exploration, predictor, .. } = self;
-        Stage {
-            alpha: self.alpha.one().unwrap_or(1.0),
-            lambda: exploration.lambda.unwrap_or(0.0),
-            policy_rate: schedule.policy_rate,
-            predictor_rate: schedule.predictor_rate,
-            ema: schedule.ema,
-            lure: exploration.lure,
-            guard: exploration.guard,
-            exact_stop: gradient.exact_stop,
-            hazard: gradient.hazard,
-            reinforce: f64::from(u8::from(gradient.reinforce_from < 1.0)),
-            rollouts: gradient.rollouts,
-            focus: predictor.focus,
-            submasks: predictor.submasks,
-            input_noise: predictor.input_noise,
-            unavailable: self.unavailable,
-            ..Stage::default()
-        }
-    }
-
-    /// Checks the settings against a problem.
-    ///
-    /// # Errors
-    /// The first setting that is out of range.
-    pub fn check(&self, problem: &Problem) -> Result<()> {
-        let Self { networks, schedule, gradient, exploration, .. } = self;
-        usual::check_steps(self.steps(problem), problem)?;
-        if schedule.temperatures.is_empty() {
-            return Err(Error::Config("temperatures are none, but at least one is needed".into()));
-        }
-        let mut numbers = vec![
-            ("unavailable", self.unavailable, Rule::BelowOne),
-            ("batch", self.batch as f64, Rule::Count),
-            ("dropout", networks.dropout, Rule::BelowOne),
-            ("stage_epochs", schedule.stage_epochs as f64, Rule::Count),
-            ("patience", schedule.patience as f64, Rule::Count),
-            ("epoch_steps", schedule.epoch_steps as f64, Rule::Count),
-            ("policy_rate", schedule.policy_rate, Rule::Positive),
-            ("predictor_rate", schedule.predictor_rate, Rule::Positive),
-            ("alpha_start", schedule.alpha_start, Rule::NotNegative),
-            ("alpha_ramp", schedule.alpha_ramp, Rule::NotNegative),
-            ("tail", schedule.tail, Rule::BelowOne),
-            ("tau_hard", gradient.tau_hard, Rule::Positive),
-            ("reinforce_from", gradient.reinforce_from, Rule::NotNegative),
-            ("lambda_share", exploration.lambda_share, Rule::NotNegative),
-            ("bonus_end", exploration.bonus_end, Rule::NotNegative),
-        ];
-        numbers.extend(exploration.initial_stop.map(|stop| ("initial_stop", stop, Rule::Inside)));
-        numbers
-            .extend(networks.policy.map(|width| ("a width of networks.policy", width as f64, Rule::Count)));
-        numbers.extend(
-            networks.predictor.map(|width| ("a width of networks.predictor", width as f64, Rule::Count)),
-        );
-        numbers.extend(schedule.temperatures.iter().map(|&tau| ("a temperature", tau, Rule::Positive)));
-        range::check(&numbers)?;
-        self.alpha.check()?;
-        if self.alpha == Alpha::Auto && problem.features().iter().all(|feature| feature.cost == 0.0) {
-            return Err(Error::Config(
-                "no feature costs anything, so there is no trade-off to learn: give the features costs, or train for \
-                 one α"
-                    .into(),
-            ));
-        }
-        if self.alpha.one().is_none() && schedule.warm_up_epochs == 0 {
-            return Err(Error::Config(
-                "warm_up_epochs is 0, but a range of α needs a warm-up: what it is worth to know nothing and everything is \
-                 found there"
-                    .into(),
-            ));
-        }
-        self.full_stage().check()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    /// Every setting of an earlier version, none at its default.
-    fn flat() -> serde_json::Value {
-        json!({
-            "alpha": 0.3, "horizon": 4, "policy_hidden": [8, 6], "predictor_hidden": [6, 5], "batch": 24,
-            "policy_rate": 2e-3, "predictor_rate": 3e-3, "decay": false, "dropout": 0.1, "tau_hard": 1.5,
-            "temperatures": [0.5, 0.1], "warm_up_epochs": 1, "stage_epochs": 2, "patience": 3, "epoch_steps": 20,
-            "lambda": 0.7, "lambda_share": 0.6, "lure": 0.5, "guard": 0.4, "bonus_end": 0.9, "initial_stop": null,
-            "alpha_start": 0.35, "alpha_ramp": 0.45, "average": 0.015, "exact_stop": false, "hazard": 0.25,
-            "score_from": 0.55, "twins": 3, "focus": 0.65, "parts": 0.75, "blur": 0.85, "tail": 0.95,
-            "rollout": "Soft", "seed": 9, "memory_budget": 1 << 20, "negligible": 0.01,
-        })
-    }
-
-    #[test]
-    fn settings_of_earlier_versions_are_read() {
-        let config = Config {
-            alpha: Alpha::One(0.3),
-            horizon: Some(4),
-            unavailable: 0.0,
-            batch: 24,
-            seed: 9,
-            rollout: Rollout::Soft,
-            memory_budget: 1 << 20,
-            networks: Networks { policy: [8, 6], predictor: [6, 5], dropout: 0.1 },
-            schedule: Schedule {
-                temperatures: vec![0.5, 0.1],
-                warm_up_epochs: 1,
-                stage_epochs: 2,
-                patience: 3,
-                epoch_steps: 20,
-                policy_rate: 2e-3,
-                predictor_rate: 3e-3,
-                decay: false,
-                ema: 0.015,
-                alpha_start: 0.35,
-                alpha_ramp: 0.45,
-                tail: 0.95,
-            },
-            gradient: Gradient {
-                tau_hard: 1.5,
-                exact_stop: false,
-                reinforce_from: 0.55,
-                rollouts: 3,
-                hazard: 0.25,
-            },
-            exploration: Exploration {
-                lambda: Some(0.7),
-                lambda_share: 0.6,
-                lure: 0.5,
-                guard: 0.4,
-                bonus_end: 0.9,
-                initial_stop: None,
-            },
-            predictor: Predictor { focus: 0.65, submasks: 0.75, input_noise: 0.85 },
-        };
-        assert_eq!(Config::from_file(flat()).expect("reads"), config);
-        let nested = serde_json::to_value(&config).expect("writes");
-        assert_eq!(Config::from_file(nested).expect("reads"), config);
-        let told_nothing = Config { unavailable: 0.0, ..Config::default() };
-        assert_eq!(Config::from_file(json!({})).expect("reads"), told_nothing);
-        for (settings, what) in [
-            (json!({ "average": 0.1, "pace": 1 }), "unknown field `pace`"),
-            (json!({ "schedule": {}, "average": 0.1 }), "unknown field `average`"),
-            (json!({ "schedule": { "average": 0.1 } }), "unknown field `average`"),
-            (json!({ "twins": "two" }), "invalid type: string \"two\", expected usize"),
-            (json!(3), "expected struct Config"),
-        ] {
-            let error = Config::from_file(settings).map_or_else(|e| e.to_string(), |_| String::new());
-            assert!(error.contains(what), "{what}: {error}");
-        }
-    }
-
-    #[test]
-    fn every_setting_can_be_set_by_its_last_name() {
-        let mut config = Config { unavailable: 0.0, ..Config::default() };
-        for (name, value) in flat().as_object().expect("an object") {
-            let result = config.set(&format!("{name}={value}"));
-            match RENAMED.iter().find(|(old, _)| old == name) {
-                Some((_, new)) => {
-                    let error = result.expect_err("an old name").to_string();
-                    assert!(error.contains(&format!("{name} is now called {new}")), "{error}");
-                    config.set(&format!("{new}={value}")).expect("the new name");
-                }
-                None if name == "negligible" => {
-                    let error = result.expect_err("it is gone").to_string();
-                    assert!(error.contains("there is no field negligible; there are alpha, "), "{error}");
-                }
-                None => result.unwrap_or_else(|error| panic!("{error}")),
-            }
-        }
-        assert_eq!(config, Config::from_file(flat()).expect("reads"));
-        config.set("policy=[4,4]").expect("one of the networks");
-        config.set("predictor=[4,3]").expect("the other, not the group");
-        assert_eq!((config.networks.policy, config.networks.predictor), ([4, 4], [4, 3]));
-        for (change, what) in [
-            ("rollout=Hard", "unknown variant `Hard`, expected `StraightThrough` or `Soft`"),
-            ("networks.policy=[1]", "invalid length 1"),
-            ("batch=null", "expected usize"),
-            ("batch=-1", "expected usize"),
-            ("horizon=few", "horizon must be a whole number, such as 4"),
-        ] {
-            let before = config.clone();
-            let error = config.set(change).expect_err(what).to_string();
-            assert!(error.contains(what) && error.contains(change), "{what}: {error}");
-            assert_eq!(config, before);
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! NM-PPG: non-myopic pathwise policy gradients. The whole acquisition trajectory is relaxed by a
 //! Gumbel-softmax, so the gradient flows through every step of it.
 //!
-//! Where what stands: `config.rs` has the settings and `schedule.rs` what they become over a run; `method.rs` is what
+//! Where what stands: `config.rs` has the settings, `stage.rs` and `schedule.rs` what they become over a run; `method.rs` is what
 //! the trainer asks; `plan.rs` declares networks, tape and sections, `forward.rs` writes the calls of a step up to the
 //! losses and `backward.rs` those of the way back; `kernels/` has what only this method computes, the maths of each
 //! kernel beside its shader. `policy.rs` is what comes out of a run, `entry.rs` the method's line in the list. `steps.rs`
