@@ -81,6 +81,11 @@ pub fn whole_passes(epoch_steps: usize, pass: usize) -> usize {
     pass * (epoch_steps / pass).max(1)
 }
 
+/// From 1 down to `least` along a half cosine, for an angle from 0 to π.
+pub(crate) fn falling(angle: f64, least: f64) -> f64 {
+    least + (1.0 - least) * 0.5 * (1.0 + angle.cos())
+}
+
 /// Thresholds on the belief's entropy that are worth a look.
 pub(crate) fn doubts(problem: &Problem) -> Vec<f64> {
     let most = (problem.classes().len() as f64).ln();

@@ -10,6 +10,7 @@ use crate::data::Normalization;
 use crate::engine::kernels::words::{METRICS, general};
 use crate::engine::plan::{BufferId, PlanBuilder, Section};
 use crate::error::Result;
+use crate::methods::usual;
 use crate::nn::{Network, Weights};
 use crate::policy::history::{Epoch, Phase};
 use crate::policy::{AlphaRange, Model};
@@ -51,8 +52,7 @@ const LOWEST_RATE: f64 = 0.05;
 
 /// Along a cosine, from 1 to the least.
 fn falling(done: usize, of: usize) -> f64 {
-    let cosine = 0.5 * (1.0 + (std::f64::consts::PI * done as f64 / of.max(1) as f64).cos());
-    LOWEST_RATE + (1.0 - LOWEST_RATE) * cosine
+    usual::falling(std::f64::consts::PI * done as f64 / of.max(1) as f64, LOWEST_RATE)
 }
 
 impl State {

@@ -131,8 +131,7 @@ impl Method for Fixed {
             (CHOOSING, Stage { rate, chosen: state.chosen + 1, listed: LISTED, more: true })
         } else if state.stage_epoch < config.stage_epochs {
             let progress = state.stage_epoch as f64 / config.stage_epochs as f64;
-            let cosine = 0.5 * (1.0 + (std::f64::consts::PI * progress).cos());
-            let rate = rate * (LOWEST_RATE + (1.0 - LOWEST_RATE) * cosine);
+            let rate = rate * usual::falling(std::f64::consts::PI * progress, LOWEST_RATE);
             (LIST, Stage { rate, chosen: all, listed: 1.0, more: false })
         } else {
             return None;

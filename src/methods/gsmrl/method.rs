@@ -8,6 +8,7 @@ use crate::data::Normalization;
 use crate::engine::kernels::words::{METRICS, general};
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::error::Result;
+use crate::methods::usual;
 use crate::nn::{Network, Weights};
 use crate::policy::Model;
 use crate::policy::history::{Epoch, Phase};
@@ -145,9 +146,8 @@ impl Method for Gsmrl {
     fn next(&self, config: &Config, _: &Problem, state: &State, _: usize) -> Option<EpochPlan<Stage>> {
         if state.warm_up_done < config.warm_up_epochs {
             let turn = std::f64::consts::PI * state.warm_up_done as f64 / config.warm_up_epochs as f64;
-            let falling = LOWEST_RATE + (1.0 - LOWEST_RATE) * 0.5 * (1.0 + turn.cos());
-            let stage =
-                Stage { surrogate_rate: config.surrogate_rate * falling, ..Self::first_stage(config) };
+            let surrogate_rate = config.surrogate_rate * usual::falling(turn, LOWEST_RATE);
+            let stage = Stage { surrogate_rate, ..Self::first_stage(config) };
             let validate = self.validation(self.sections.random_masks, config);
             return Some(EpochPlan { phase: Phase::WarmUp, stage, step: self.sections.warm_up, validate });
         }

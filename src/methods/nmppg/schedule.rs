@@ -2,8 +2,10 @@
 
 use super::config::Config;
 use super::stage::Stage;
+use crate::methods::usual;
 use crate::policy::Tradeoffs;
 use crate::problem::Problem;
+use std::f64::consts::PI;
 
 /// Over this share of a run everything can be had, and over as much again, ever less. What is worth asking is found
 /// first: to instances of which next to nothing can be had, stopping at once is the answer, and a policy that has not learned
@@ -15,11 +17,6 @@ const ALL_AT_HAND: f64 = 0.2;
 pub(super) struct Position {
     pub stage: usize,
     pub epoch: usize,
-}
-
-/// From 1 down to `floor` along a half cosine.
-fn cosine(progress: f64, floor: f64) -> f64 {
-    floor + (1.0 - floor) * 0.5 * (1.0 + (std::f64::consts::PI * progress).cos())
 }
 
 /// The entropy bonus that is worth as much as the cheapest question, for a policy that knows nothing:
@@ -41,7 +38,7 @@ impl Config {
         Stage {
             alpha: self.alpha.one().unwrap_or(1.0),
             predictor_rate: schedule.predictor_rate
-                * if schedule.decay { cosine(progress, 0.1) } else { 1.0 },
+                * if schedule.decay { usual::falling(PI * progress, 0.1) } else { 1.0 },
             ema: schedule.ema,
             input_noise: self.input_noise_for(pass),
             ..Stage::default()
@@ -65,7 +62,7 @@ impl Config {
         let alpha = full * (schedule.alpha_start + (1.0 - schedule.alpha_start) * rising);
         // What makes the policy try things has to be gone before the end: it blurs close decisions.
         let fading = if schedule.decay { (1.0 - progress / exploration.bonus_end).max(0.0) } else { 1.0 };
-        let rate = if schedule.decay { cosine(progress, 0.05) } else { 1.0 };
+        let rate = if schedule.decay { usual::falling(PI * progress, 0.05) } else { 1.0 };
         Stage {
             alpha,
             tradeoffs,
