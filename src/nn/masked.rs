@@ -5,7 +5,7 @@ use super::layer::pitch;
 use super::stack::{Network, Rows};
 use super::tape::{Operand, Tape};
 use super::word;
-use crate::engine::kernels::{Embed, EmbedGrad, EmbedSuffix, Expand};
+use crate::engine::kernels::{Embed, EmbedGrad, EmbedSuffix, Expand, MaskGrad};
 use crate::engine::plan::{BufferId, PlanBuilder};
 
 /// What all masked inputs have: which columns a feature reveals, and how wide everything is.
@@ -69,6 +69,27 @@ impl Inputs {
                 nothing_seen: u32::from(nothing_seen),
             },
             &[self.groups, io.x, io.masks, io.input],
+        );
+    }
+
+    /// The gradient of the masks of some rows, from that of their dense input; `x` repeats after `batch` of them.
+    pub fn mask_grad(
+        &self,
+        b: &mut PlanBuilder,
+        [batch, rows]: [usize; 2],
+        [x, grad_input, mask_grad]: [BufferId; 3],
+    ) {
+        b.call(
+            MaskGrad {
+                rows: word(rows),
+                batch: word(batch),
+                columns: word(self.columns),
+                features: word(self.features),
+                x_pitch: word(pitch(self.row_columns)),
+                input_pitch: word(pitch(self.width())),
+                pitch: word(pitch(self.features)),
+            },
+            &[self.groups, x, grad_input, mask_grad],
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use super::batches::{Batches, ChunkRows};
 use crate::engine::kernels as k;
-use crate::engine::plan::{PlanBuilder, Section};
+use crate::engine::plan::{BufferId, PlanBuilder, Section};
 use crate::nn::{pitch, word};
 
 /// An evaluation's calls of a lane, in two parts.
@@ -127,6 +127,21 @@ impl Batches {
             },
             // An evaluation needs no factors: nothing is written there.
             &[self.clock, self.settings, self.chunk.x, self.chunk.losses],
+        );
+    }
+
+    /// A step of the greedy policy on a chunk, by logits of the features; with `stops`, that of stopping is behind them.
+    pub fn greedy(&self, b: &mut PlanBuilder, step: usize, logits: BufferId, stops: bool) {
+        let (s, chunk) = (&self.sizes, &self.chunk);
+        b.call(
+            k::Greedy {
+                rows: word(s.evaluation_rows),
+                step: word(step),
+                features: word(s.features),
+                logit_pitch: word(pitch(s.features + usize::from(stops))),
+                stop: u32::from(stops),
+            },
+            &[logits, chunk.acquired_at, chunk.path],
         );
     }
 

@@ -4,7 +4,7 @@ use super::kernels::{Act, Reward, hyper, metrics, stream};
 use super::plan::{Kept, Layout};
 use super::surrogate::{State, mean_of};
 use crate::engine::kernels::words::{losses, metrics as counted};
-use crate::engine::kernels::{Advantage, ClippedChoice, Greedy, MeanLoss, ValueError, kept};
+use crate::engine::kernels::{Advantage, ClippedChoice, MeanLoss, ValueError, kept};
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::nn::{Dense, Masked, Operand, Rows, pitch, word};
 use crate::train::{Batches, ChunkRows, Masks, Micro};
@@ -186,14 +186,7 @@ impl Layout {
             self.read_state(b, state);
             let (all, from) = (Rows { first: 0, count: rows }, Some(Operand::at(own.input, 0)));
             policy.forward(b, 0, all, from, &own.policy, None);
-            let greedy = Greedy {
-                rows: word(rows),
-                step: word(step),
-                features: word(s.features),
-                logit_pitch: word(pitch(s.features + 1)),
-                stop: 1,
-            };
-            b.call(greedy, &[own.policy.logits(), chunk.acquired_at, chunk.path]);
+            self.batches.greedy(b, step, own.policy.logits(), true);
         }
         let masked = self.batches.masked_chunk(self.inputs());
         masked.forward_all(b, &predictor, &own.predictor, 0..s.horizon + 1, None, false);

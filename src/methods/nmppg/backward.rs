@@ -4,7 +4,6 @@
 
 use super::kernels::{MaskCarry, SelectGrad};
 use super::plan::Layout;
-use crate::engine::kernels as k;
 use crate::engine::plan::{BufferId, PlanBuilder};
 use crate::nn::{Inputs, Network, Rows, Tape, pitch, word};
 use crate::train::Micro;
@@ -14,24 +13,14 @@ impl Layout {
     /// s_t q_t. With the relaxed gradient, the suffix sums of the first layer come after its input's gradient, which
     /// they would destroy.
     pub(super) fn predictor_backward(&self, b: &mut PlanBuilder, micro: Micro) {
-        let (s, net, tape) = (&self.batches.sizes, &self.predictor, &self.predictor_tape);
+        let (net, tape) = (&self.predictor, &self.predictor_tape);
         let (steps, inputs) = (self.shape.steps + 1, self.predictor_inputs());
         let rows = Rows { first: 0, count: steps * micro.rows };
         net.backward_hidden(b, rows, tape, self.dropout.multipliers());
         if let Some(grad_input) = tape.grad_input.filter(|_| !self.shape.reinforced) {
             net.backward_input(b, rows, tape, grad_input);
-            b.call(
-                k::MaskGrad {
-                    rows: word(rows.count),
-                    batch: word(micro.rows),
-                    columns: word(inputs.columns),
-                    features: word(s.features),
-                    x_pitch: word(pitch(inputs.row_columns)),
-                    input_pitch: word(pitch(inputs.width())),
-                    pitch: word(pitch(s.features)),
-                },
-                &[inputs.groups, self.batches.x, grad_input, self.loss_mask_grad],
-            );
+            let buffers = [self.batches.x, grad_input, self.loss_mask_grad];
+            inputs.mask_grad(b, [micro.rows, rows.count], buffers);
         }
         self.suffix(b, net, tape, micro, steps);
     }

@@ -2,7 +2,6 @@
 
 use super::kernels::{Objective, Select, Submask, hyper, scalars};
 use super::plan::{Layout, TrainingStep};
-use crate::engine::kernels::Greedy;
 use crate::engine::plan::{PlanBuilder, Section};
 use crate::nn::{Dense, Rows, pitch, word};
 use crate::train::{ChunkRows, Masks, Micro, Noise};
@@ -215,24 +214,15 @@ impl Layout {
 
     /// The greedy policy on a chunk, then the predictor on what was acquired.
     pub(super) fn greedy_chunk(&self, b: &mut PlanBuilder) {
-        let (s, chunk) = (&self.batches.sizes, &self.batches.chunk);
+        let horizon = self.batches.sizes.horizon;
         let masked =
             [self.policy_inputs(), self.predictor_inputs()].map(|inputs| self.batches.masked_chunk(inputs));
         let (policy, predictor) = (self.policy.averaged(), self.predictor.averaged());
-        for t in 0..s.horizon {
+        for t in 0..horizon {
             masked[0].forward_all(b, &policy, &self.chunk.policy, t..t + 1, None, false);
-            b.call(
-                Greedy {
-                    rows: word(s.evaluation_rows),
-                    step: word(t),
-                    features: word(s.features),
-                    logit_pitch: word(pitch(s.features + 1)),
-                    stop: 1,
-                },
-                &[self.chunk.policy.logits(), chunk.acquired_at, chunk.path],
-            );
+            self.batches.greedy(b, t, self.chunk.policy.logits(), true);
         }
-        masked[1].forward_all(b, &predictor, &self.chunk.predictor, 0..s.horizon + 1, None, false);
+        masked[1].forward_all(b, &predictor, &self.chunk.predictor, 0..horizon + 1, None, false);
         self.chunk_losses(b);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::kernels::{ClassGrad, Score, SeenLatents, metrics};
 use super::plan::Layout;
+use crate::engine::kernels::MeanLoss;
 use crate::engine::kernels::words::losses;
-use crate::engine::kernels::{Greedy, MeanLoss};
 use crate::engine::plan::{BufferId, Elem, PlanBuilder, Scope};
 use crate::nn::{Network, Operand, Rows, Tape, Weights, pitch, word};
 use crate::train::{Batches, ChunkRows};
@@ -86,14 +86,7 @@ impl Evaluation {
             b.call(along, &[chunk.losses, chunk.y, chunk.metrics]);
             if t < s.horizon {
                 self.score(b, of);
-                let greedy = Greedy {
-                    rows: word(rows),
-                    step: word(t),
-                    features: word(s.features),
-                    logit_pitch: word(pitch(s.features)),
-                    stop: 0,
-                };
-                b.call(greedy, &[self.scores, chunk.acquired_at, chunk.path]);
+                of.batches.greedy(b, t, self.scores, false);
             }
         }
         of.batches.tally(b, at, s.horizon, 0);
