@@ -3,11 +3,13 @@
 mod mask_carry;
 mod objective;
 mod select;
+mod select_grad;
 mod submask;
 
 pub use mask_carry::MaskCarry;
 pub use objective::Objective;
-pub use select::{Select, SelectGrad};
+pub use select::Select;
+pub use select_grad::SelectGrad;
 pub use submask::Submask;
 
 use crate::engine::kernels::words::{settings, words};
