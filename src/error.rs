@@ -250,7 +250,7 @@ impl Error {
     }
 
     /// A complaint about content, with what a parser said. Other errors stay as they are.
-    pub(crate) fn because(mut self, error: impl Into<Cause>) -> Self {
+    pub fn because(mut self, error: impl Into<Cause>) -> Self {
         if let Error::File { source, .. } | Error::Content { source, .. } = &mut self {
             *source = Some(error.into());
         }

@@ -2,7 +2,7 @@
 
 use querent::nmppg::Stage;
 use querent::nn::Tensors;
-use querent::{Error, ErrorKind, Result};
+use querent::{Error, Result};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -47,8 +47,7 @@ impl Reader {
     pub fn open(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
         let bad = |error: safetensors::SafeTensorError| {
-            let what = format!("not a safetensors file, or cut off: {error}");
-            Error::File { path: path.into(), kind: ErrorKind::File, what, source: Some(error.into()) }
+            Error::file(path, format!("not a safetensors file, or cut off: {error}")).because(error)
         };
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(bad)?;
         let mut reader = Self {

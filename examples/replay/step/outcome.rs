@@ -80,7 +80,7 @@ impl Outcome {
     /// The file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let bad = |error: safetensors::SafeTensorError| Error::file(path, error.to_string());
+        let bad = |error: safetensors::SafeTensorError| Error::file(path, error.to_string()).because(error);
         let dtype = if self.is_f64 { Dtype::F64 } else { Dtype::F32 };
         let mut buffers: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = self
             .tensors()
