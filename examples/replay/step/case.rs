@@ -90,7 +90,12 @@ impl Case {
                 // The multipliers are the file's; the rate only says that there are some.
                 dropout: if is_dropped { 0.5 } else { 0.0 },
             },
-            gradient: Gradient { tau_hard, rollouts: stage.rollouts.max(2), ..Gradient::default() },
+            gradient: Gradient {
+                tau_hard,
+                rollouts: stage.rollouts.max(2),
+                through_policy: r.flag("through_policy", true)?,
+                ..Gradient::default()
+            },
             seed: r.option("seed", 0)?,
             memory_budget: u64::MAX,
             ..Config::default()

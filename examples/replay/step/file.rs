@@ -17,8 +17,18 @@ pub struct Tensor {
 /// The metadata keys of a case.
 const KEYS: [&str; 6] = ["alpha", "k", "tau_hard", "tau_soft", "lambda_ent", "rollout"];
 /// Those of the step's options, each as published if it is missing.
-const OPTIONS: [&str; 9] =
-    ["exact_stop", "hazard", "reinforce", "rollouts", "lure", "guard", "focus", "submasks", "seed"];
+const OPTIONS: [&str; 10] = [
+    "exact_stop",
+    "through_policy",
+    "hazard",
+    "reinforce",
+    "rollouts",
+    "lure",
+    "guard",
+    "focus",
+    "submasks",
+    "seed",
+];
 /// Those of the update: all of them or none.
 pub const UPDATE: [&str; 5] = ["policy_rate", "predictor_rate", "policy_steps", "predictor_steps", "ema"];
 /// What options were called in earlier versions: such files are still read.
@@ -110,18 +120,21 @@ impl Reader {
         if self.metadata.contains_key(key) { self.number(key) } else { Ok(usual) }
     }
 
+    /// A yes or no that may be missing.
+    pub fn flag(&self, key: &str, usual: bool) -> Result<bool> {
+        match self.metadata.get(key).map(String::as_str) {
+            None => Ok(usual),
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(other) => {
+                self.fail(format!("metadata `{key}` is `{other}`, but it must be `true` or `false`"))
+            }
+        }
+    }
+
     /// The options and rates of a stage.
     pub fn stage(&self, has_update: bool) -> Result<Stage> {
         let usual = Stage::default();
-        let exact_stop = match self.metadata.get("exact_stop").map(String::as_str) {
-            None => usual.exact_stop,
-            Some("true") => true,
-            Some("false") => false,
-            Some(other) => {
-                return self
-                    .fail(format!("metadata `exact_stop` is `{other}`, but it must be `true` or `false`"));
-            }
-        };
         let stage = Stage {
             alpha: self.number("alpha")?,
             tradeoffs: None,
@@ -129,7 +142,7 @@ impl Reader {
             lambda: self.number("lambda_ent")?,
             lure: self.option("lure", usual.lure)?,
             guard: self.option("guard", usual.guard)?,
-            exact_stop,
+            exact_stop: self.flag("exact_stop", usual.exact_stop)?,
             hazard: self.option("hazard", usual.hazard)?,
             reinforce: self.option("reinforce", usual.reinforce)?,
             rollouts: self.option("rollouts", usual.rollouts)?,

@@ -94,6 +94,8 @@ mod tests {
                 reinforce_from: 0.55,
                 rollouts: 3,
                 hazard: 0.25,
+                // Younger than those.
+                through_policy: true,
             },
             exploration: Exploration {
                 lambda: Some(0.7),
