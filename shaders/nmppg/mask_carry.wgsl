@@ -19,7 +19,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         return;
     }
     // No branch: a software driver would compile the kernel anew for every dispatch (docs/gpu.md).
-    let total = f32(p.through) * through_input(feature, row * p.input_pitch, row * p.x_pitch);
+    let total = select(0.0, through_input(feature, row * p.input_pitch, row * p.x_pitch), p.through != 0u);
     let halt = scalars[tape_row * SCALARS + HALT];
     let r = masks[chance_at(tape_row, p.pitch) + feature];
     mask_grad[at] = flush((1.0 - r) * mask_grad[at] + survival * halt * from_loss + total);

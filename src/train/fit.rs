@@ -12,8 +12,8 @@ use crate::problem::Problem;
 
 /// Instances of a micro-batch on the CPU: what a core takes through the whole rollout at a time.
 const CPU_ROWS: usize = 32;
-/// The fewest that a batch is split into, so that a small one has work for two cores as well: products of so few rows are
-/// still as fast, those of fewer are not.
+/// The fewest: a batch that would be one micro-batch is split in two of at least so many, so that it has work for two cores
+/// as well. Products of so few rows are still as fast, those of fewer are not.
 const CPU_FEWEST_ROWS: usize = 16;
 /// Most lanes of a plan for the CPU.
 const CPU_LANES: usize = 8;
@@ -144,11 +144,8 @@ impl Target {
         // An instance's rows stay together.
         let copies = demand.together.min(batch);
         let together = |rows: usize| (rows - rows % copies).max(copies);
-        let mut rows = if whole {
-            batch
-        } else {
-            together(CPU_ROWS.min(batch.div_ceil(2).max(CPU_FEWEST_ROWS))).min(batch)
-        };
+        let usual = if batch > CPU_ROWS { CPU_ROWS } else { batch.div_ceil(2).max(CPU_FEWEST_ROWS) };
+        let mut rows = if whole { batch } else { together(usual).min(batch) };
         let mut lanes = if whole { 1 } else { CPU_LANES.min(batch.div_ceil(rows)) };
         loop {
             let evaluation_rows = if on_gpu { (rows * GPU_EVALUATION).min(most) } else { rows };

@@ -130,7 +130,8 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::synthetic;
+    use crate::data::{Split, synthetic};
+    use crate::problem::Problem;
 
     #[test]
     fn rates_and_lengths_follow_from_a_large_batch() {
@@ -169,5 +170,20 @@ mod tests {
             let config = Config::for_table(&data, 0.02);
             assert_eq!((config.networks.dropout, config.predictor.submasks), (dropout, submasks), "{rows}");
         }
+    }
+
+    #[test]
+    fn tables_of_many_features_have_settings_of_their_own() {
+        let batch = |features: usize, rows: usize| {
+            let problem = Problem::ungrouped(&vec![1.0; features], 2).expect("valid");
+            let train = Split { x: vec![0.0; rows * features], y: (0..rows as u32).map(|i| i % 2).collect() };
+            let data = Dataset::new(problem, train, Split::default(), Split::default()).expect("valid");
+            let config = Config::for_table(&data, 0.02);
+            // All of it or nothing.
+            assert_eq!(config.batch == 32, !config.gradient.through_policy, "{features} × {rows}");
+            config.batch
+        };
+        // A policy that asks 30 times sees half of 60 features.
+        assert_eq!([batch(60, 20_000), batch(61, 20_000), batch(61, 19_999)], [128, 32, 128]);
     }
 }
