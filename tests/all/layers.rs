@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// From the lowest to the highest; those of one line do not use each other.
 const LAYERS: &[&[&str]] = &[
     &["error"],
-    &["files", "random", "problem"],
+    &["files", "memory", "random", "problem"],
     &["data"],
     &["engine"],
     &["nn"],
