@@ -59,6 +59,7 @@ mod instructions;
 mod layers;
 mod licences;
 mod lockstep;
+mod memory;
 mod model_file;
 mod model_python;
 mod noop;
