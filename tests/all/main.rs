@@ -40,6 +40,7 @@ mod dime_golden;
 mod dime_kernels;
 mod embedding;
 mod errors;
+mod failing;
 mod fixed;
 mod flow;
 mod frames;
