@@ -50,6 +50,16 @@ pub enum Error {
         /// The [`wgpu::Error`]; in a browser, its words.
         source: Cause,
     },
+    /// The process gets no more memory from the system.
+    #[error(
+        "there is no memory for {what} ({needed} bytes): take fewer rows or smaller networks, or let the process have more"
+    )]
+    HostMemory {
+        /// What there was no memory for.
+        what: String,
+        /// Bytes that were asked for.
+        needed: u64,
+    },
     /// The device refused something.
     #[error("gpu: {what}: {source}")]
     Validation {
@@ -146,7 +156,7 @@ pub enum Error {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The device has no memory left. Less of everything may fit, or the same later.
+    /// The device, or the process, has no memory left. Less of everything may fit, or the same later.
     OutOfMemory,
     /// The device was lost. The run continues on another one from its last checkpoint.
     DeviceLost,
@@ -185,7 +195,7 @@ impl Error {
             // The memory budget is a setting: the machine may have more.
             Error::Config(_) | Error::Memory { .. } => ErrorKind::Setting,
             Error::NoAdapter(_) | Error::NoDevice { .. } => ErrorKind::NoAdapter,
-            Error::OutOfMemory { .. } => ErrorKind::OutOfMemory,
+            Error::OutOfMemory { .. } | Error::HostMemory { .. } => ErrorKind::OutOfMemory,
             // WebGPU calls a buffer above the limits so, too; we only ask before it does.
             Error::Validation { .. } | Error::Limit { .. } => ErrorKind::Validation,
             Error::Driver { .. } => ErrorKind::Driver,

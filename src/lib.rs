@@ -84,6 +84,7 @@ pub mod files;
 // A browser waits for nothing.
 #[cfg(not(target_arch = "wasm32"))]
 pub mod measure;
+mod memory;
 pub mod methods;
 #[doc(hidden)]
 pub mod nn;

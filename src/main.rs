@@ -1,6 +1,8 @@
 //! The `querent` command: parses the arguments, runs one of [`commands`], turns what went wrong into
 //! a message and an exit code.
 
+// Each says why it is sound.
+#![deny(clippy::undocumented_unsafe_blocks)]
 // What goes wrong is a message and an exit code; only tests may panic.
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used))]
 

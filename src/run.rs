@@ -41,6 +41,9 @@ pub struct Run {
     pub engine: String,
     /// What to judge by.
     pub metric: Metric,
+    /// Rows of the table that were asked for, at most, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<u64>,
     /// Training, validation and test rows.
     pub sizes: [usize; 3],
     /// Names of the classes.
@@ -207,6 +210,7 @@ impl Run {
             problem: problem.into(),
             problem_file: None,
             data_dir: None,
+            sample: None,
             engine: engine.into(),
             metric: encoding.metric,
             sizes: data.sizes(),

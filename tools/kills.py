@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Kills runs at random moments and goes on with them; fails every single write, sync, rename and open of a run once.
 
-    python3 tools/kills.py [--querent PATH] [--kills 1000] [--kinds cpu,gpu,sweep,predict] [--seed 0]
-    python3 tools/kills.py --fail [--calls write,fsync,rename,openat] [--every 1]
+    python3 tools/kills.py [--querent PATH] [--kills 1000] [--kinds cpu,gpu,sweep,predict,compare] [--seed 0]
+    python3 tools/kills.py --fail [--lasting] [--calls write,fsync,rename,openat] [--every 1]
+    python3 tools/kills.py --clock
 
 Each kind is first run undisturbed. Then it is begun in a fresh folder and killed (SIGKILL, which nothing can catch) after a
 random part of the time that took, gone on with by `--resume` and killed again, until it is through; what it leaves must be
@@ -10,12 +11,17 @@ that of the undisturbed run, to the byte, but for the seconds that it took. A ki
 on with, or another result, ends the tool with the folder's name.
 
 With --fail the n-th call of a kind of each thread is made to fail by strace, for every n: with "no space left" or, for opening, "too many
-open files". The run must end by itself, well or with an error (exit code 0, 1 or 2, no panic); going on afterwards must end in
-the bytes of the undisturbed run.
+open files". With --lasting the n-th call and all after it fail: the disk stays full, handles stay away, and a rename finds
+the file system read-only. The run must end by itself, well or with an error (exit code 0, 1 or 2, no panic); going on
+afterwards must end in the bytes of the undisturbed run.
+
+With --clock the time of day jumps by ten years, back and forth, while a run goes on (through libfaketime): it must end in the
+same bytes, and have taken as many seconds as it did.
 """
 import argparse
 import collections
 import json
+import os
 import pathlib
 import random
 import re
@@ -36,10 +42,16 @@ KINDS = {
     "sweep": (["train", "problem.toml", "--engine", "cpu", "--alphas", "0.02,0.2", "--seeds", "0,1", "--out", "run", *QUICK],
               ["run"]),
     "predict": (["predict", "model.safetensors", "many.csv", "-o", "answers.csv"], ["answers.csv"]),
+    "compare": (["compare", "problem.toml", "--methods", "nmppg,gdfs,fixed,tree,nothing", "--rows", "60", "--out", "out",
+                 "--epochs", "1", "--epoch-steps", "30", "--hidden", "8"],
+                ["out/comparison.json", "out/results.csv", "out/areas.csv", "out/evaluation.csv.gz", "out/curves.svg"]),
 }
 # What no two runs share.
 TIMES = re.compile(rb'\\?"seconds\\?":\s*[-+.0-9e]+')
 ERRORS = {"write": "ENOSPC", "fsync": "ENOSPC", "rename": "ENOSPC", "openat": "EMFILE"}
+LASTING = {**ERRORS, "rename": "EROFS"}
+# Where Debian has it.
+FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 
 
 def content(path, folder):
@@ -77,9 +89,9 @@ class Bench:
         lines = (self.template / "clinic.csv").read_text().splitlines()
         (self.template / "many.csv").write_text("\n".join([lines[0], *lines[1:] * 20]) + "\n")
 
-    def start(self, folder, words, before=()):
+    def start(self, folder, words, before=(), variables=()):
         return subprocess.Popen([*before, self.args.querent, *words], cwd=folder, stdout=subprocess.DEVNULL,
-                                stderr=open(folder / "stderr", "wb"))
+                                stderr=open(folder / "stderr", "wb"), env={**os.environ, **dict(variables)})
 
     def check(self, folder, *words):
         run = self.start(folder, words)
@@ -133,7 +145,7 @@ def kills(bench, kind, count):
     print()
 
 
-def failures(bench, kind, calls, every):
+def failures(bench, kind, calls, every, lasting):
     words, names = KINDS[kind]
     for call in calls:
         folder = bench.fresh("counted")
@@ -147,22 +159,53 @@ def failures(bench, kind, calls, every):
         expected = result(folder, names)
         codes = collections.Counter()
         for n in range(1, count + 1, every):
+            error, when = (LASTING[call], f"{n}+") if lasting else (ERRORS[call], str(n))
             folder = bench.fresh("failed")
             run = bench.start(folder, words, ["strace", "-f", "-qq", "-o", str(folder / "calls"), "-e", f"trace={call}",
-                                              "-e", f"inject={call}:error={ERRORS[call]}:when={n}"])
+                                              "-e", f"inject={call}:error={error}:when={when}"])
             code = run.wait()
             said = (folder / "stderr").read_text(errors="replace")
             codes[code] += 1
             if "(INJECTED)" not in (folder / "calls").read_text():
                 sys.exit(f"{kind}, {call} {n} of {count}: strace made nothing fail")
-            if code not in (0, 1, 2) or "panicked" in said:
+            # Without its libraries the program has not begun.
+            begun = "error while loading shared libraries" not in said
+            if begun and code not in (0, 1, 2) or "panicked" in said:
                 sys.exit(f"{kind}, {call} {n} of {count} failed: exit code {code}: {folder}: {said}")
             if code:
                 bench.check(folder, *bench.again(folder, kind))
             bench.compare(folder, kind, expected, f"{kind}, {call} {n} of {count} failed")
             print(f"\r{kind}: {call} {n} of {count}", end="", flush=True)
         ends = ", ".join(f"{count} with exit code {code}" for code, count in sorted(codes.items()))
-        print(f"\r{kind}: {call} failed once at each of {sum(codes.values())} places of {count}: {ends}; all went on to the same bytes")
+        how = "from then on" if lasting else "once"
+        print(f"\r{kind}: {call} failed {how} at each of {sum(codes.values())} places of {count}: {ends}; all went on to the same bytes")
+
+
+def clock(bench, kind):
+    words, names = KINDS[kind]
+    folder = bench.fresh("undisturbed")
+    bench.check(folder, *words)
+    expected = result(folder, names)
+    folder = bench.fresh("jumped")
+    now = folder / "now"
+    now.write_text("+0")
+    # What measures how long something takes is left alone, as on a machine whose time of day somebody sets.
+    run = bench.start(folder, words, variables={
+        "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(now), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+    begun = time.monotonic()
+    jumps = 0
+    while run.poll() is None:
+        jumps += 1
+        now.write_text(["+3650d", "-3650d"][jumps % 2])
+        time.sleep(0.05)
+    lasted = time.monotonic() - begun
+    if run.returncode:
+        sys.exit(f"{kind}, after {jumps} jumps of the clock: {folder}: {(folder / 'stderr').read_text()}")
+    bench.compare(folder, kind, expected, f"{kind}, after {jumps} jumps of the clock")
+    seconds = json.loads((folder / "run" / "run.json").read_text())["points"][0]["seconds"]
+    if not 0 < seconds < lasted:
+        sys.exit(f"{kind}: {folder} says that training took {seconds} s of {lasted}")
+    print(f"{kind}: the time of day jumped {jumps} times in {lasted:.1f} s: the same bytes, {seconds:.1f} s of training")
 
 
 def main():
@@ -172,19 +215,25 @@ def main():
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fail", action="store_true")
+    parser.add_argument("--lasting", action="store_true")
+    parser.add_argument("--clock", action="store_true")
     parser.add_argument("--calls", default=",".join(ERRORS))
     parser.add_argument("--every", type=int, default=1)
     args = parser.parse_args()
     args.querent = str(pathlib.Path(args.querent).resolve())
     random.seed(args.seed)
-    kinds = args.kinds.split(",")
+    if args.clock and not pathlib.Path(FAKETIME).exists():
+        parser.error(f"there is no {FAKETIME}: install faketime")
+    kinds = ["cpu"] if args.clock else args.kinds.split(",")
     for kind in kinds:
         if kind not in KINDS:
             parser.error(f"there is no kind {kind}; there are {', '.join(KINDS)}")
     bench = Bench(args)
     for kind in kinds:
-        if args.fail:
-            failures(bench, kind, args.calls.split(","), args.every)
+        if args.clock:
+            clock(bench, kind)
+        elif args.fail:
+            failures(bench, kind, args.calls.split(","), args.every, args.lasting)
         else:
             kills(bench, kind, args.kills // len(kinds))
     shutil.rmtree(bench.place)

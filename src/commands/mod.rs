@@ -17,7 +17,9 @@ pub mod page;
 pub mod predict;
 mod progress;
 pub mod report;
+mod room;
 mod source;
+mod threads;
 pub mod train;
 
 use std::io::Write;

@@ -1,8 +1,9 @@
 //! What a command is about: a `problem.toml`, or a data set of the catalog.
 
-use super::{Talk, progress};
+use super::room::Room;
+use super::{Failure, Talk, progress};
 use querent::data::catalog::{self, Entry};
-use querent::data::table::{Prepared, Schema, TableReader, prepare};
+use querent::data::table::{Prepared, Schema, Survey, TableReader, prepare_some};
 use querent::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -32,18 +33,24 @@ impl Source {
         }
     }
 
-    /// Reads it, ready to be trained on.
+    /// Reads it, ready to be trained on: what there is room for.
     ///
     /// # Errors
-    /// What is wrong with the file, the table or the data set.
-    pub fn load(&self, seed: u64, talk: Talk) -> Result<Prepared> {
+    /// What is wrong with the file, the table or the data set, or that it does not fit.
+    pub fn load(&self, seed: u64, room: &Room, talk: Talk) -> Result<Prepared, Failure> {
         match self {
             Self::File(path) => {
                 let schema = Schema::load(path).map_err(|error| table_instead(path, error))?;
-                let table = TableReader::open(schema.table_path(path))?;
-                prepare(progress::watched(table, talk), &schema)
+                let file = schema.table_path(path);
+                let mut sample = None;
+                if room.looks(&file) {
+                    let survey = Survey::of(TableReader::open(&file)?, &schema)?;
+                    sample = Some(room.sample(&survey, &file, talk)?);
+                }
+                let table = TableReader::open(&file)?;
+                Ok(prepare_some(progress::watched(table, talk), &schema, sample)?)
             }
-            Self::Named(entry, dir) => entry.load(dir, seed),
+            Self::Named(entry, dir) => Ok(entry.load(dir, seed)?),
         }
     }
 

@@ -9,6 +9,7 @@ pub(super) mod model;
 mod results;
 pub(super) mod tried;
 
+use super::room::{self, Room};
 use super::source::Source;
 use super::{Failure, Talk, curve, interrupt, say};
 use aim::Aim;
@@ -95,6 +96,13 @@ pub struct Args {
     /// everybody, and all features.
     #[arg(long)]
     pub(super) baselines: bool,
+    /// Train, validate and test on at most so many rows of the table, chosen at random by the seed of its split.
+    #[arg(long, value_name = "N")]
+    pub(super) sample: Option<u64>,
+    /// What the rows may take in memory, such as 8G: a table that needs more is refused before it is read [default: what is
+    /// available, on Linux].
+    #[arg(long, value_name = "BYTES", value_parser = room::bytes)]
+    pub(super) memory: Option<room::Bytes>,
     /// Where the catalog's files are [default: QUERENT_DATA, or `querent` in the user's data folder].
     #[arg(long, value_name = "DIR")]
     pub(super) data_dir: Option<PathBuf>,
@@ -110,6 +118,7 @@ Examples:
   querent train problem.toml --minutes 5      a schedule of five minutes
   querent train problem.toml --resume         go on after an interruption
   querent train problem.toml --force          begin anew where there is a run
+  querent train problem.toml --sample 100000  some rows of a very long table
   querent train diabetes --seeds 0,1,2        a data set by name, three seeds
   querent train syn1 --method gdfs            another of `querent methods`
   querent train syn1 --set stage_epochs=3     any setting of the method
@@ -180,7 +189,17 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     }
     let mut allotted = Allotted::new(args, start, aims.len() * args.seeds.len())?;
     let source = Source::find(&args.problem, args.data_dir.as_deref())?;
-    let mut prepared = source.load(args.seeds[0], talk)?;
+    if let (Some(_), Source::Named(entry, _)) = (args.sample, &source) {
+        return Err(Failure::Refused(format!(
+            "--sample is for tables of your own, and `{}` is a data set of the catalog, whose rows are what they are",
+            entry.name
+        )));
+    }
+    if args.sample == Some(0) {
+        return Err(Failure::Refused("--sample is 0, but it must be at least 1".into()));
+    }
+    let room = Room::new(args.memory, args.sample)?;
+    let mut prepared = source.load(args.seeds[0], &room, talk)?;
     let mut loaded = args.seeds[0];
     // Settings that cannot be are refused before anything is written.
     for aim in &aims {
@@ -206,7 +225,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     record.save(&folder)?;
     for (aim, &seed) in aims.iter().flat_map(|aim| args.seeds.iter().map(move |seed| (aim, seed))) {
         if source.is_synthetic() && seed != loaded {
-            prepared = source.load(seed, talk)?;
+            prepared = source.load(seed, &room, talk)?;
             loaded = seed;
         }
         let place = place(aim, seed);

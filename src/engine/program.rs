@@ -27,11 +27,11 @@ impl Program {
     /// Puts a plan on an engine.
     ///
     /// # Errors
-    /// What the device refuses; the CPU engine refuses nothing.
+    /// What the device refuses, or that there is no memory for it.
     pub fn new(engine: &Engine, plan: Plan) -> Result<Self> {
         Ok(match engine.kind() {
-            Kind::Cpu => Program::Cpu(CpuProgram::new(plan)),
-            Kind::CpuF64 => Program::CpuF64(CpuProgram::new(plan)),
+            Kind::Cpu => Program::Cpu(CpuProgram::new(plan)?),
+            Kind::CpuF64 => Program::CpuF64(CpuProgram::new(plan)?),
             Kind::Gpu(gpu) => Program::Gpu(GpuProgram::new(gpu.clone(), plan)?),
         })
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// From the lowest to the highest; those of one line do not use each other.
 const LAYERS: &[&[&str]] = &[
     &["error"],
-    &["files", "random", "problem"],
+    &["files", "memory", "random", "problem"],
     &["data"],
     &["engine"],
     &["nn"],
@@ -143,6 +143,23 @@ fn engines_know_no_word_of_policies() {
             assert!(!text.contains(word), "{} says `{word}`", path.display());
         }
     }
+}
+
+/// A clock that somebody sets must not change a run: only the one that never goes back is looked at.
+#[test]
+fn nobody_asks_what_time_it_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut all, mut asked) = (Vec::new(), 0);
+    files(&root.join("src"), &mut all);
+    files(&root.join("web"), &mut all);
+    for path in all {
+        let text = std::fs::read_to_string(&path).expect("reads");
+        for word in ["SystemTime", "UNIX_EPOCH", "Date::now"] {
+            assert!(!text.contains(word), "{} asks for `{word}`", path.display());
+        }
+        asked += text.matches("Instant::now()").count();
+    }
+    assert!(asked > 10, "the control: times are measured, and found by this");
 }
 
 /// The control.

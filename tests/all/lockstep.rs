@@ -120,7 +120,7 @@ impl Pair {
     /// What is on the GPU and the same on the CPU.
     fn of(mut gpu: OnGpu, scale: f64) -> Self {
         let program = gpu.program();
-        let mut cpu = CpuProgram::new(program.plan().clone());
+        let mut cpu = CpuProgram::new(program.plan().clone()).expect("memory");
         for (index, decl) in program.plan().buffers().iter().enumerate() {
             let id = program.plan().find(&decl.name).unwrap_or_else(|| panic!("{index}"));
             match decl.elem {

@@ -2,6 +2,7 @@
 //! it is done, but for how long it took, which stands in a file of its own.
 
 use super::plan::{Plan, content};
+use crate::commands::room::Room;
 use crate::commands::source::Source;
 use crate::commands::train::aim::Aim;
 use crate::commands::train::lock::Lock;
@@ -99,7 +100,7 @@ impl<'a> Work<'a> {
             talk,
             problem: &table.problem,
             is_file: matches!(source, Source::File(_)),
-            prepared: plan.options.load(&source, cell.seed, talk)?,
+            prepared: plan.options.load(&source, cell.seed, &Room::new(None, None)?, talk)?,
             engine: plan.options.engine.open()?,
             begun: Instant::now(),
             times: Times::default(),

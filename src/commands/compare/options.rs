@@ -1,6 +1,7 @@
 //! What holds for every cell of a comparison, and which methods there are to compare.
 
 use super::{Alphas, Args};
+use crate::commands::room::Room;
 use crate::commands::source::Source;
 use crate::commands::train::EngineName;
 use crate::commands::{Failure, Talk};
@@ -105,8 +106,8 @@ impl Options {
     ///
     /// # Errors
     /// What is wrong with it, or that it has no validation or test rows.
-    pub fn load(&self, source: &Source, seed: u64, talk: Talk) -> Result<Prepared, Failure> {
-        let mut prepared = source.load(seed, talk)?;
+    pub fn load(&self, source: &Source, seed: u64, room: &Room, talk: Talk) -> Result<Prepared, Failure> {
+        let mut prepared = source.load(seed, room, talk)?;
         for (part, rows) in [("validation", prepared.data.sizes()[1]), ("test", prepared.data.sizes()[2])] {
             if rows == 0 {
                 return Err(Failure::Refused(format!(

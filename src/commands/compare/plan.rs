@@ -3,6 +3,7 @@
 
 use super::Args;
 use super::options::{INSTEAD, Options, chosen};
+use crate::commands::room::Room;
 use crate::commands::source::Source;
 use crate::commands::train;
 use crate::commands::train::aim::Aim;
@@ -52,6 +53,7 @@ impl Plan {
             options,
             cells: Vec::new(),
         };
+        let room = Room::new(None, None)?;
         for said in &args.tables {
             let source = Source::find(said, args.data_dir.as_deref())?;
             let table = Table {
@@ -65,7 +67,7 @@ impl Plan {
                     table.name
                 )));
             }
-            let prepared = plan.options.load(&source, args.seeds.0[0], talk)?;
+            let prepared = plan.options.load(&source, args.seeds.0[0], &room, talk)?;
             for method in &methods {
                 for &seed in &args.seeds.0 {
                     for alpha in plan.alphas(method, &table, &prepared.data, args.separate)? {
@@ -152,6 +154,8 @@ impl Plan {
             hidden,
             dropout: None,
             baselines: false,
+            memory: None,
+            sample: None,
             data_dir,
         }
     }

@@ -1,5 +1,6 @@
 //! The rows that a model was trained beside, found again from whatever folder.
 
+use crate::commands::room::Room;
 use crate::commands::source::Source;
 use crate::commands::{Failure, Talk};
 use querent::data::{Dataset, catalog};
@@ -43,7 +44,7 @@ pub fn trained_beside(
         )
         .into());
     }
-    let data = source.load(model.seed(), talk)?.data;
+    let data = source.load(model.seed(), &Room::of_run(run.sample), talk)?.data;
     if data.problem() != model.problem() || data.normalization() != model.normalization() {
         return Err(Error::file(
             Path::new(&problem),

@@ -144,6 +144,7 @@ fn fresh(args: &Args, source: &Source, prepared: &Prepared, engine: &Engine) -> 
         command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
         data_dir: source.data_dir(),
         problem_file: source.file(),
+        sample: args.sample,
         ..Run::new(&args.problem, &engine.to_string(), &prepared.data, &prepared.encoding)
     }
 }
@@ -151,6 +152,11 @@ fn fresh(args: &Args, source: &Source, prepared: &Prepared, engine: &Engine) -> 
 /// The run in a folder, if it is of the same problem.
 fn resumed(folder: &Path, args: &Args, prepared: &Prepared) -> Result<Run, Failure> {
     let record = Run::load(folder)?;
+    if record.sample != args.sample {
+        let was = record.sample.map_or("all rows".into(), |rows| format!("--sample {rows}"));
+        let what = format!("the run in it was begun with {was}; --force begins anew, --out writes elsewhere");
+        return Err(Error::file(folder, what).into());
+    }
     let problem = prepared.data.problem();
     if record.problem != args.problem
         || record.sizes != prepared.data.sizes()

@@ -135,16 +135,16 @@ impl Job<'_> {
             }
         }
         progress::train(engine, &mut *trainer, &checkpoint, talk, pace)?;
-        let model = trainer
-            .finish_blocking()?
-            .with_encoding(prepared.encoding.clone())?
-            .with_curve(&prepared.data, CURVE)?;
+        let model = trainer.finish_blocking()?.with_encoding(prepared.encoding.clone())?;
+        let seconds = trainer.history().last().map_or(0.0, |epoch| epoch.seconds);
+        let epochs = [trainer.history().len(), trainer.epochs_at_most()];
+        // The engine's copy of the rows makes room for what the evaluation takes.
+        drop(trainer);
+        let model = model.with_curve(&prepared.data, CURVE)?;
         if let Some(meaning) = curve::meaning(&model) {
             say(talk, meaning);
         }
         model.save(folder.join(self.file()))?;
-        let seconds = trainer.history().last().map_or(0.0, |epoch| epoch.seconds);
-        let epochs = [trainer.history().len(), trainer.epochs_at_most()];
         Ok(Trained { model, file: self.file(), seed: self.seed, seconds, epochs })
     }
 

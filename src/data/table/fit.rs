@@ -10,6 +10,7 @@ use crate::data::numbers::{Decimal, number_in};
 use crate::data::ranges::quantile;
 use crate::data::{Normalization, encoding::Notice};
 use crate::error::{Error, Result};
+use crate::memory::{push, reserve};
 use std::collections::HashMap;
 
 /// How the cells of a column become one number each.
@@ -29,6 +30,8 @@ pub(super) enum Raw {
 }
 
 const NONE: u32 = u32::MAX;
+/// What memory is asked for.
+const CELLS: &str = "the cells of a column";
 
 /// Numbers of a table with fewer training rows are not cut into pieces: each would be learned from a handful of rows.
 const FEW_ROWS: usize = 1_000;
@@ -38,8 +41,20 @@ const ROWS_OF_A_PIECE: usize = 100;
 const PIECES_BY_ROWS: usize = 24;
 
 impl Raw {
-    /// No cells yet.
-    pub fn new(column: &Column) -> Self {
+    /// No cells yet, and room for so many.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new(column: &Column, rows: usize) -> Result<Self> {
+        let mut raw = Self::empty(column);
+        match &mut raw {
+            Raw::Numbers { cells, .. } => reserve(cells, rows, CELLS)?,
+            Raw::Words { cells, .. } => reserve(cells, rows, CELLS)?,
+        }
+        Ok(raw)
+    }
+
+    fn empty(column: &Column) -> Self {
         let numbers = |reading| Raw::Numbers { reading, cells: Vec::new() };
         match column.kind {
             Kind::Numeric => numbers(Reading::Number(column.decimal)),
@@ -56,15 +71,18 @@ impl Raw {
     /// Takes the next row's cell. `closed`: no other words than those that are there.
     pub fn push(&mut self, cell: Option<&str>, closed: bool) -> Result<()> {
         match (self, cell) {
-            (Raw::Numbers { cells, .. }, None) => cells.push(f32::NAN),
-            (Raw::Numbers { cells, reading }, Some(cell)) => cells.push(match reading {
-                Reading::Number(decimal) => number_in(cell, *decimal).map_err(|error| {
-                    let advice = spelling(cell, *decimal).unwrap_or_default();
-                    Error::Data(format!("{}{advice}", error.message()))
-                })? as f32,
-                Reading::Date(order) => dates::parse_in(cell, *order)? as f32,
-            }),
-            (Raw::Words { cells, .. }, None) => cells.push(NONE),
+            (Raw::Numbers { cells, .. }, None) => push(cells, f32::NAN, CELLS)?,
+            (Raw::Numbers { cells, reading }, Some(cell)) => {
+                let number = match reading {
+                    Reading::Number(decimal) => number_in(cell, *decimal).map_err(|error| {
+                        let advice = spelling(cell, *decimal).unwrap_or_default();
+                        Error::Data(format!("{}{advice}", error.message()))
+                    })?,
+                    Reading::Date(order) => dates::parse_in(cell, *order)? as f64,
+                };
+                push(cells, number as f32, CELLS)?;
+            }
+            (Raw::Words { cells, .. }, None) => push(cells, NONE, CELLS)?,
             (Raw::Words { words, of, cells }, Some(cell)) => {
                 let word = canonical(cell);
                 let index = match of.get(word) {
@@ -86,7 +104,7 @@ impl Raw {
                         words.len() as u32 - 1
                     }
                 };
-                cells.push(index);
+                push(cells, index, CELLS)?;
             }
         }
         Ok(())
@@ -198,7 +216,8 @@ impl Fit<'_> {
     }
 
     fn numbers(&mut self, mut values: Vec<f64>, decimal: Option<Decimal>, constant: bool) -> Result<Code> {
-        values.sort_by(f64::total_cmp);
+        // Not a stable sort, which takes memory of its own: equal numbers are the same.
+        values.sort_unstable_by(f64::total_cmp);
         let seen = [values[0], values[values.len() - 1]];
         if constant {
             return tells_nothing(self.column, format!("is {} in every row", seen[0]));

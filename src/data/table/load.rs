@@ -1,15 +1,17 @@
 //! From a table and its schema to a data set: reads the cells, splits the rows, and learns from the
 //! training rows how to encode.
 
+use super::cells::Loaded;
 use super::fit::{Raw, fit_field};
 use super::reader::{Cells, TableReader};
+use super::sample::{Choice, Sample};
 use super::schema::{NamedWeights, Schema, Split, Weights};
-use super::split::{fold, stratified, with_validation};
+use super::split::{stratified, with_validation};
 use super::target::{Answers, Settled};
-use crate::data::encoding::{Encoding, Field, Metric, canonical};
-use crate::data::numbers::number_in;
+use crate::data::encoding::{Encoding, Field, Metric};
 use crate::data::{self, Dataset, Normalization};
 use crate::error::{Error, Result};
+use crate::memory::reserve;
 use crate::problem::{Feature, Problem};
 
 /// A table that is ready to be trained on.
@@ -19,17 +21,10 @@ pub struct Prepared {
     pub data: Dataset,
     /// How cells were encoded, for the model.
     pub encoding: Encoding,
-    /// For each split, where its rows are in the table: their numbers, from 0.
+    /// For each split, where its rows are among those that were taken: their numbers, from 0.
     pub rows: [Vec<u32>; 3],
     /// What to judge by.
     pub metric: Metric,
-}
-
-/// Everything read, in the schema's order of columns.
-struct Loaded<'s> {
-    columns: Vec<Option<Raw>>,
-    answers: Answers<'s>,
-    split: Option<Vec<u8>>,
 }
 
 /// Reads a table as its schema says, splits it and encodes it.
@@ -38,8 +33,17 @@ struct Loaded<'s> {
 /// A column that is not there, a cell that does not fit its kind (with row and column), a class with too
 /// few rows, or a column that can tell nothing.
 pub fn prepare(table: TableReader, schema: &Schema) -> Result<Prepared> {
+    prepare_some(table, schema, None)
+}
+
+/// The same with some of the rows, chosen at random by the seed of the split; a [`Survey`](super::Survey) gives the
+/// sample.
+///
+/// # Errors
+/// As [`prepare`], or there is no memory for the rows.
+pub fn prepare_some(table: TableReader, schema: &Schema, sample: Option<Sample>) -> Result<Prepared> {
     let path = table.path().to_path_buf();
-    let loaded = read(table, schema)?;
+    let loaded = read(table, schema, sample)?;
     let (strata, count) = loaded.answers.strata();
     let splits = match &loaded.split {
         // People who tell training rows from test rows only leave the rest to us.
@@ -49,7 +53,7 @@ pub fn prepare(table: TableReader, schema: &Schema) -> Result<Prepared> {
         }
         Some(splits) => splits.clone(),
         None => {
-            let sizes = split_sizes(schema, strata.len()).map_err(|error| error.at(&path))?;
+            let sizes = split_sizes(schema, strata.len(), sample).map_err(|error| error.at(&path))?;
             check_classes(&loaded.answers).map_err(|error| error.at(&path))?;
             stratified(&strata, count, sizes, schema.split.seed)
         }
@@ -67,84 +71,44 @@ pub fn prepare(table: TableReader, schema: &Schema) -> Result<Prepared> {
     fit(schema, &columns, settled, rows).map_err(|error| error.at(path))
 }
 
-fn read(mut table: TableReader, schema: &Schema) -> Result<Loaded<'_>> {
-    let target = table.column(&schema.target.column)?;
-    let fold_at = schema.split.column.as_deref().map(|name| table.column(name)).transpose()?;
-    let mut at = Vec::new();
-    let mut columns: Vec<Option<Raw>> = Vec::new();
-    for column in &schema.features {
-        if column.ignore {
-            at.push(None);
-            columns.push(None);
-            continue;
-        }
-        at.push(Some(table.column(&column.name)?));
-        columns.push(Some(Raw::new(column)));
-    }
-    let path = table.path().to_path_buf();
-    let mut loaded =
-        Loaded { columns, answers: Answers::new(&schema.target), split: fold_at.map(|_| Vec::new()) };
+fn read(mut table: TableReader, schema: &Schema, sample: Option<Sample>) -> Result<Loaded<'_>> {
+    let room = sample.map_or(0, |sample| sample.rows as usize);
+    let mut loaded = Loaded::new(&table, schema, room)?;
+    let mut choice = sample.map(|sample| Choice::new(sample, schema.split.seed));
     let mut cells = Cells::default();
     while table.next(&mut cells)? {
-        let fail = |column: &str, what: String| {
-            let (row, line) = (cells.row, cells.line);
-            Error::table(&path, format!("row {row} (line {line}), column `{column}`: {what}"))
-        };
-        let word = canonical(&cells.cells[target]);
-        if schema.target.drop.iter().any(|drop| canonical(drop) == word) {
-            continue;
-        }
-        loaded
-            .answers
-            .push(&cells.cells[target])
-            .map_err(|error| fail(&schema.target.column, error.message()))?;
-        for ((raw, column), &at) in loaded.columns.iter_mut().zip(&schema.features).zip(&at) {
-            let (Some(raw), Some(at)) = (raw, at) else { continue };
-            let cell = &cells.cells[at];
-            let trimmed = cell.trim();
-            let is_missing = trimmed.is_empty() || schema.table.missing.iter().any(|word| word == trimmed);
-            let cell = (!is_missing).then_some(cell);
-            // What is too large counts as missing before anything else is known about the column.
-            let cell = cell.filter(|cell| {
-                !column
-                    .missing_above
-                    .is_some_and(|most| number_in(cell, column.decimal).is_ok_and(|value| value > most))
-            });
-            let closed = column.values.is_some();
-            raw.push(cell, closed).map_err(|error| fail(&column.name, error.message()))?;
-        }
-        if let (Some(splits), Some(at)) = (&mut loaded.split, fold_at) {
-            let word = cells.cells[at].trim();
-            let Some(which) = fold(word) else {
-                let what = format!("`{word}` is none of `train`, `validation`, `test`");
-                return Err(fail(schema.split.column.as_deref().unwrap_or_default(), what));
-            };
-            splits.push(which);
+        if !loaded.drops(&cells) && choice.as_mut().is_none_or(Choice::takes) {
+            loaded.push(&cells)?;
         }
     }
-    if loaded.answers.rows() == 0 {
-        return Err(Error::table(&path, "there are no rows"));
+    if loaded.rows() == 0 {
+        return Err(Error::table(table.path(), "there are no rows"));
     }
     Ok(loaded)
 }
 
 /// The sizes of the splits, of so many rows.
-fn split_sizes(schema: &Schema, rows: usize) -> Result<[usize; 3]> {
+fn split_sizes(schema: &Schema, rows: usize, sample: Option<Sample>) -> Result<[usize; 3]> {
     let split = &schema.split;
     let sizes = [split.train, split.validation, split.test];
+    let of_shares = |train: f64, validation: f64| {
+        let train = (train * rows as f64).round() as usize;
+        let validation = ((validation * rows as f64).round() as usize).min(rows - train);
+        [train, validation, rows - train - validation]
+    };
     if sizes.iter().all(|&size| size <= 1.0) {
-        let train = (split.train * rows as f64).round() as usize;
-        let validation = ((split.validation * rows as f64).round() as usize).min(rows - train);
-        return Ok([train, validation, rows - train - validation]);
+        return Ok(of_shares(split.train, split.validation));
     }
     let sizes = sizes.map(|size| size as usize);
-    if sizes.iter().sum::<usize>() != rows {
+    let all = sample.map_or(rows, |sample| sample.of as usize);
+    if sizes.iter().sum::<usize>() != all {
         return Err(Error::Data(format!(
-            "[split] asks for {} + {} + {} rows, but there are {rows}",
+            "[split] asks for {} + {} + {} rows, but there are {all}",
             sizes[0], sizes[1], sizes[2]
         )));
     }
-    Ok(sizes)
+    // Of a sample, the same shares.
+    Ok(if rows == all { sizes } else { of_shares(split.train / all as f64, split.validation / all as f64) })
 }
 
 fn check_classes(answers: &Answers<'_>) -> Result<()> {
@@ -209,8 +173,11 @@ fn fit(schema: &Schema, columns: &[Option<Raw>], settled: Settled, rows: [Vec<u3
         &labels,
         train,
     ))?;
-    let splits = [0, 1, 2].map(|which| {
+    let encoded = |which: usize| -> Result<data::Split> {
         let mut split = data::Split::default();
+        let count = rows[which].len();
+        reserve(&mut split.x, count * problem.columns(), "the encoded rows")?;
+        reserve(&mut split.y, count, "the rows' classes")?;
         for &row in &rows[which] {
             let fields = features.iter().flatten().chain(&known);
             for (index, field) in fields {
@@ -221,10 +188,10 @@ fn fit(schema: &Schema, columns: &[Option<Raw>], settled: Settled, rows: [Vec<u3
             split.y.push(labels[row as usize]);
         }
         normalization.apply(&mut split.x);
-        split
-    });
-    let [a, b, c] = splits;
-    let data = Dataset::new(problem, a, b, c)?.with_normalization(normalization);
+        Ok(split)
+    };
+    let (train, validation, test) = (encoded(0)?, encoded(1)?, encoded(2)?);
+    let data = Dataset::new(problem, train, validation, test)?.with_normalization(normalization);
     let only = |fields: Vec<(usize, Field)>| fields.into_iter().map(|(_, field)| field).collect::<Vec<_>>();
     let encoding = Encoding {
         target: schema.target.column.clone(),

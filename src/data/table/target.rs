@@ -6,7 +6,11 @@ use crate::data::nearest::nearest;
 use crate::data::numbers::{Decimal, number_in, written};
 use crate::data::ranges::{Ranges, quantile_edges};
 use crate::error::{Error, Result};
+use crate::memory::push;
 use std::collections::HashMap;
+
+/// What memory is asked for.
+const ANSWERS: &str = "the cells of the target";
 
 /// The cells that were read so far.
 pub(super) enum Answers<'s> {
@@ -59,13 +63,15 @@ impl<'s> Answers<'s> {
                         misspelt(word, classes)
                     ))
                 })?;
-                labels.push(label);
+                push(labels, label, ANSWERS)?;
             }
             Self::Cut { ranges, labels } => {
-                labels.push(ranges.of_cell(cell).map_err(|error| no_number(cell, ranges.decimal, &error))?);
+                let label = ranges.of_cell(cell).map_err(|error| no_number(cell, ranges.decimal, &error))?;
+                push(labels, label, ANSWERS)?;
             }
             Self::Numbers { decimal, values, .. } => {
-                values.push(number_in(cell, *decimal).map_err(|error| no_number(cell, *decimal, &error))?);
+                let value = number_in(cell, *decimal).map_err(|error| no_number(cell, *decimal, &error))?;
+                push(values, value, ANSWERS)?;
             }
         }
         Ok(())

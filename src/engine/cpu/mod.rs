@@ -12,6 +12,8 @@ pub use real::Real;
 
 use super::kernels::Access;
 use super::plan::{BufferId, Call, Elem, Plan, Scope};
+use crate::error::Result;
+use crate::memory::reserve;
 use args::Slot;
 use rayon::prelude::*;
 use std::cell::UnsafeCell;
@@ -25,8 +27,11 @@ struct Cells<T>(Box<[UnsafeCell<T>]>);
 unsafe impl<T: Sync> Sync for Cells<T> {}
 
 impl<T: Copy + Default> Cells<T> {
-    fn new(len: usize) -> Self {
-        Self((0..len).map(|_| UnsafeCell::new(T::default())).collect())
+    fn new(len: usize, name: &str) -> Result<Self> {
+        let mut cells = Vec::new();
+        reserve(&mut cells, len, &format!("the buffer `{name}`"))?;
+        cells.resize_with(len, || UnsafeCell::new(T::default()));
+        Ok(Self(cells.into_boxed_slice()))
     }
 
     fn as_slice(&self) -> &[T] {
@@ -71,19 +76,20 @@ pub struct CpuProgram<T> {
 
 impl<T: Real> CpuProgram<T> {
     /// Allocates the plan's buffers, all zero.
-    pub fn new(plan: Plan) -> Self {
-        let storage = plan
-            .buffers()
-            .iter()
-            .map(|buffer| {
-                let copies = if buffer.scope == Scope::Lane { plan.lanes() } else { 1 };
-                match buffer.elem {
-                    Elem::F32 => Storage::Reals(Cells::new(copies * buffer.len)),
-                    Elem::U32 => Storage::Words(Cells::new(copies * buffer.len)),
-                }
+    ///
+    /// # Errors
+    /// There is no memory for one of them.
+    pub fn new(plan: Plan) -> Result<Self> {
+        let buffers = plan.buffers().iter().map(|buffer| {
+            let copies = if buffer.scope == Scope::Lane { plan.lanes() } else { 1 };
+            let (len, name) = (copies * buffer.len, buffer.name.as_str());
+            Ok(match buffer.elem {
+                Elem::F32 => Storage::Reals(Cells::new(len, name)?),
+                Elem::U32 => Storage::Words(Cells::new(len, name)?),
             })
-            .collect();
-        Self { plan, storage }
+        });
+        let storage = buffers.collect::<Result<_>>()?;
+        Ok(Self { plan, storage })
     }
 
     /// The plan.
