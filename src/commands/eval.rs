@@ -179,7 +179,7 @@ fn rows_of(model: &Model, table: &Path, oddities: &mut Oddities, talk: Talk) -> 
             "the model was not trained on a table with a header: it knows no columns",
         ));
     };
-    let reader = progress::watched(TableReader::open(table)?, talk);
+    let reader = progress::watched(TableReader::open(table)?, "read", talk);
     let mut rows = read_rows_with(reader, model.problem(), encoding, &mut |odd| match odd {
         Odd::Row(error) => oddities.bad_row(error),
         Odd::Cell { field, cell, notice } => {

@@ -69,7 +69,7 @@ pub fn run(args: &Args, talk: Talk, out: &mut impl Write) -> Result<(), Failure>
     }
     let piped = args.table == Path::new("-");
     let table = if piped { TableReader::standard_input()? } else { TableReader::open(&args.table)? };
-    let found = profile_cut(progress::watched(table, talk), &args.target, cut(args))?;
+    let found = profile_cut(progress::watched(table, "read", talk), &args.target, cut(args))?;
     let prices = match &args.prices {
         Some(list) => read_prices(TableReader::open(list)?, &found)?,
         None => Vec::new(),

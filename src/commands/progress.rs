@@ -11,16 +11,17 @@ use std::fs::File;
 use std::io::{BufReader, IsTerminal, Read};
 use std::path::Path;
 
-/// Shows how many rows of a table have been read: on a terminal all the time, elsewhere now and then.
-pub fn watched(table: TableReader, talk: Talk) -> TableReader {
+/// Shows how many rows of a table have been read, or what else is `done` with them: on a terminal all the time, elsewhere
+/// now and then.
+pub fn watched(table: TableReader, done: &'static str, talk: Talk) -> TableReader {
     if talk == Talk::Quiet {
         return table;
     }
     if !std::io::stderr().is_terminal() {
-        return table.watched(5_000_000, move |rows| say(talk, format_args!("{rows} rows read")));
+        return table.watched(5_000_000, move |rows| say(talk, format_args!("{rows} rows {done}")));
     }
     let bar = ProgressBar::new_spinner();
-    table.watched(50_000, move |rows| bar.set_message(format!("{rows} rows read")))
+    table.watched(50_000, move |rows| bar.set_message(format!("{rows} rows {done}")))
 }
 
 /// Shows how far a table is that is read, and how many rows of it are done.

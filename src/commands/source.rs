@@ -42,13 +42,13 @@ impl Source {
             Self::File(path) => {
                 let schema = Schema::load(path).map_err(|error| table_instead(path, error))?;
                 let file = schema.table_path(path);
+                let open = |done| TableReader::open(&file).map(|table| progress::watched(table, done, talk));
                 let mut sample = None;
                 if room.looks(&file) {
-                    let survey = Survey::of(TableReader::open(&file)?, &schema)?;
+                    let survey = Survey::of(open("counted")?, &schema)?;
                     sample = Some(room.sample(&survey, &file, talk)?);
                 }
-                let table = TableReader::open(&file)?;
-                Ok(prepare_some(progress::watched(table, talk), &schema, sample)?)
+                Ok(prepare_some(open("read")?, &schema, sample)?)
             }
             Self::Named(entry, dir) => Ok(entry.load(dir, seed)?),
         }
