@@ -3,7 +3,7 @@
 
 use pulp::Simd;
 
-/// One number for each use of randomness. Methods number their own uses besides (`methods/streams.rs` has them all).
+/// One number for each use of randomness. Methods number their own uses besides (`Entry::streams`).
 pub mod stream {
     /// Gumbel noise.
     pub const GUMBEL: u32 = 1;

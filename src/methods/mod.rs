@@ -13,7 +13,6 @@ pub mod ol;
 mod range;
 pub mod sefa;
 pub mod set;
-mod streams;
 mod usual;
 
 mod registry;

@@ -4,6 +4,7 @@
 use super::METHODS;
 use crate::data::Dataset;
 use crate::engine::Engine;
+use crate::engine::kernels::words::Words;
 use crate::engine::kernels::{GENERAL, Kernel};
 use crate::error::{Error, Result};
 use crate::policy::{Model, Policy, Stored};
@@ -46,6 +47,9 @@ pub struct Entry {
     pub about: &'static str,
     /// Kernels that only it has, or those that are like it.
     pub kernels: &'static [&'static Kernel],
+    /// Numbers of its own uses of randomness, its own or shared with those that are like it. A new method takes those behind the
+    /// last one's; what is taken stays, as it decides the bits of a run.
+    pub streams: &'static Words,
     /// What trades loss for cost.
     pub tradeoff: Tradeoff,
     /// Thresholds of its stop rule that are worth a look, where it has one.
@@ -171,5 +175,60 @@ impl Model {
         let Reader { name, load, .. } = reader(&stored.method)?;
         let policy = load(&mut stored)?;
         stored.model(policy, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::kernels::Part;
+    use crate::random::stream;
+
+    /// Their numbers, and where they end.
+    fn numbers(entry: &Entry) -> (Vec<u32>, u32) {
+        let all: Vec<u32> = entry.streams.numbers.iter().map(|(_, number)| *number).collect();
+        let end = all.iter().copied().max().unwrap_or(0);
+        (all.into_iter().filter(|&number| number < end).collect(), end)
+    }
+
+    /// Equal numbers are equal bits: two uses of one run that shared one would not be independent, and methods may take
+    /// parts of one another.
+    #[test]
+    fn no_two_uses_of_randomness_have_one_number() {
+        // They begin at the same number, which does no harm: no run has both.
+        let harmless = [("gsmrl", "aaco"), ("aaco", "gsmrl")];
+        for entry in METHODS {
+            let (own, end) = numbers(entry);
+            assert!(!own.is_empty(), "{}", entry.name);
+            // Those of dropout go on from there, a number for each layer.
+            assert!(end <= stream::dropout(2), "{} ends at {end}", entry.name);
+            assert!(!own.iter().any(|number| stream::GENERAL.contains(number)), "{}: {own:?}", entry.name);
+            for other in METHODS {
+                let is_shared = std::ptr::eq(entry.streams, other.streams);
+                if is_shared || harmless.contains(&(entry.name, other.name)) {
+                    continue;
+                }
+                let theirs = numbers(other).0;
+                assert!(!own.iter().any(|n| theirs.contains(n)), "{} and {}", entry.name, other.name);
+            }
+        }
+    }
+
+    /// What a method's shaders draw from is general or its own.
+    #[test]
+    fn shaders_draw_from_streams_of_their_method() {
+        let mut seen = 0;
+        for entry in METHODS {
+            let own = numbers(entry).0;
+            for part in entry.kernels.iter().flat_map(|kernel| kernel.parts) {
+                let Part::Words(words) = part else { continue };
+                for (name, number) in words.numbers.iter().filter(|(name, _)| name.starts_with("STREAM_")) {
+                    let is_own = own.contains(number);
+                    assert!(is_own || stream::GENERAL.contains(number), "{}: {name}", entry.name);
+                    seen += usize::from(is_own);
+                }
+            }
+        }
+        assert!(seen >= 5, "{seen}");
     }
 }

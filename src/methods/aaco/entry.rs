@@ -10,6 +10,7 @@ pub static ENTRY: Entry = Entry {
     name: super::NAME,
     about: "acquisition conditioned oracle: searches sets of questions among similar training rows; no policy is trained",
     kernels: kernels::KERNELS,
+    streams: &kernels::stream::WORDS,
     tradeoff: Tradeoff::Alpha,
     thresholds: |_| Vec::new(),
     defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),

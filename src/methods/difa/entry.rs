@@ -12,6 +12,7 @@ pub static ENTRY: Entry = Entry {
     name: super::NAME,
     about: "each question is the best single one, learned from what it really reveals; one training for every threshold",
     kernels: kernels::KERNELS,
+    streams: &kernels::stream::WORDS,
     tradeoff: Tradeoff::Threshold,
     thresholds: usual::doubts,
     defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),

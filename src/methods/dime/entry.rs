@@ -11,6 +11,7 @@ pub static ENTRY: Entry = Entry {
     name: super::NAME,
     about: "says what each question is worth and asks the best for its cost; one training for every threshold",
     kernels: kernels::KERNELS,
+    streams: &kernels::stream::WORDS,
     tradeoff: Tradeoff::Threshold,
     thresholds: config::thresholds,
     defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),

@@ -11,6 +11,7 @@ pub static ENTRY: Entry = Entry {
     name: super::NAME,
     about: "the same list of questions for everybody, the best for its cost first; one training for every threshold",
     kernels: kernels::KERNELS,
+    streams: &kernels::stream::WORDS,
     tradeoff: Tradeoff::Threshold,
     thresholds: usual::doubts,
     defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),

@@ -11,6 +11,7 @@ pub static ENTRY: Entry = Entry {
     name: super::NAME,
     about: "reinforcement learning (PPO) whose policy reads what a generative surrogate (a flow) expects",
     kernels: kernels::KERNELS,
+    streams: &kernels::stream::WORDS,
     tradeoff: Tradeoff::One,
     thresholds: |_| Vec::new(),
     defaults: |data| {

@@ -13,6 +13,7 @@ pub static ENTRY: Entry = Entry {
     name: super::NAME,
     about: "non-myopic pathwise policy gradients: the whole trajectory is relaxed; one model for every α",
     kernels: kernels::KERNELS,
+    streams: &kernels::stream::WORDS,
     tradeoff: Tradeoff::Alpha,
     thresholds: |_| Vec::new(),
     defaults: |data| serde_json::to_value(Config::for_table(data, Alpha::Auto)).unwrap_or_default(),

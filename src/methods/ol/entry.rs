@@ -11,6 +11,7 @@ pub static ENTRY: Entry = Entry {
     name: super::NAME,
     about: "opportunistic learning: a deep Q-network says what each question, and stopping, is worth; one training an α",
     kernels: kernels::KERNELS,
+    streams: &kernels::stream::WORDS,
     tradeoff: Tradeoff::One,
     thresholds: |_| Vec::new(),
     defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),

@@ -11,6 +11,7 @@ pub static ENTRY: Entry = Entry {
     name: super::NAME,
     about: "asks what moves the belief most in samples of what is not known; one training for every threshold",
     kernels: kernels::KERNELS,
+    streams: &kernels::stream::WORDS,
     tradeoff: Tradeoff::Threshold,
     thresholds: usual::doubts,
     defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),
