@@ -59,8 +59,9 @@ pub struct Entry {
     /// Given the defaults and the settings as they were chosen: the settings with those that follow from others, where
     /// nobody chose them.
     pub settle: fn(&Value, Value) -> Result<Value>,
-    /// A batch for devices that a step of the usual size cannot fill, where `settle` knows which rates and lengths fit it.
-    pub large_batch: Option<usize>,
+    /// A batch for devices that a step of the usual size cannot fill, where `settle` knows which rates and lengths fit it and
+    /// the table can do with fewer updates.
+    pub large_batch: fn(&Dataset) -> Option<usize>,
     /// Settings that only trying can tell, by their last names.
     pub tried: &'static [&'static str],
     /// Tries those of them that are named, beginning with some settings.

@@ -102,7 +102,7 @@ impl Trained<'_> {
     fn larger_batch(&self, gpu: &Engine, choice: &Choice) -> Result<Option<String>, Failure> {
         // A run that goes on has its batch.
         let is_free = !said(self.args, "batch") && is_gpu(gpu) && !self.args.resume;
-        let (Some(batch), true) = (self.entry.large_batch, is_free) else { return Ok(None) };
+        let (Some(batch), true) = ((self.entry.large_batch)(self.data), is_free) else { return Ok(None) };
         let Some(best) = choice.speeds.first().map(|speed| speed.instances_per_second) else {
             return Ok(None);
         };

@@ -16,7 +16,7 @@ pub static ENTRY: Entry = Entry {
     thresholds: usual::doubts,
     defaults: |data| serde_json::to_value(Config::for_table(data)).unwrap_or_default(),
     settle: |_, chosen| Ok(chosen),
-    large_batch: None,
+    large_batch: |_| None,
     tried: &[],
     try_blocking: |_, _, _, _| Ok(Vec::new()),
     widen: |settings, width| settings["hidden"] = serde_json::json!([width, width]),

@@ -18,7 +18,7 @@ pub static ENTRY: Entry = Entry {
         serde_json::to_value(Config::for_table(data, usual::alpha(data.problem()))).unwrap_or_default()
     },
     settle: |_, chosen| Ok(chosen),
-    large_batch: None,
+    large_batch: |_| None,
     tried: &[],
     try_blocking: |_, _, _, _| Ok(Vec::new()),
     widen: |settings, width| {

@@ -29,7 +29,8 @@ pub static ENTRY: Entry = Entry {
         defaults.schedule.ema = base;
         storable("the configuration", &config.for_batch(&defaults).settled())
     },
-    large_batch: Some(LARGE_BATCH),
+    // Where updates are what is short, no device is fast enough to make up for fewer.
+    large_batch: |data| (!has_many_features(data)).then_some(LARGE_BATCH),
     tried: super::trial::TRIED,
     try_blocking: |engine, data, settings, names| Ok(read(settings)?.tried_blocking(engine, data, names)?.1),
     widen: |settings, width| {
@@ -57,14 +58,19 @@ const MOST_TIMES: f64 = 8.0;
 /// The moving average of the weights reaches back over at most this share of a short run's steps.
 const AVERAGED: f64 = 0.1;
 
+/// Whether a table has enough rows to learn from, and so many features that a policy never sees half of them (an image).
+fn has_many_features(data: &Dataset) -> bool {
+    let problem = data.problem();
+    data.sizes()[0] >= MANY_ROWS && !shows_half(Config::default().steps(problem), problem.features().len())
+}
+
 impl Config {
     /// The default settings for a table: small ones get dropout and fewer steps an epoch, large ones fewer sub-masks, and
     /// those of many features [other settings](Self::for_many_features).
     pub fn for_table(data: &Dataset, alpha: impl Into<Alpha>) -> Self {
         let rows = data.sizes()[0];
         let mut config = Self::new(alpha);
-        let shows_half = shows_half(config.steps(data.problem()), data.problem().features().len());
-        if rows >= MANY_ROWS && !shows_half {
+        if has_many_features(data) {
             return config.for_many_features().settled();
         }
         config.schedule.epoch_steps = usual::epoch_steps(config.schedule.epoch_steps, config.batch, data);
@@ -77,8 +83,7 @@ impl Config {
         config.settled()
     }
 
-    /// The same settings for a table with enough rows to learn from and so many features that a policy never sees half of
-    /// them (an image). There a choice is one of hundreds, and what is short is neither rows nor the precision of a
+    /// The same settings for a table of many features. There a choice is one of hundreds, and what is short is neither rows nor the precision of a
     /// gradient but the number of updates: small batches, and steps that leave out what takes most of their time
     /// (docs/training.md has what each brings).
     fn for_many_features(self) -> Self {
@@ -181,6 +186,7 @@ mod tests {
             let data = Dataset::new(problem, train, Split::default(), Split::default()).expect("valid");
             let config = Config::for_table(&data, 0.02);
             // All of it or nothing.
+            assert_eq!((ENTRY.large_batch)(&data).is_none(), config.batch == 32, "{features} × {rows}");
             assert_eq!(config.batch == 32, !config.gradient.through_policy, "{features} × {rows}");
             config.batch
         };
