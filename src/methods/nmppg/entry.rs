@@ -66,7 +66,7 @@ fn has_many_features(data: &Dataset) -> bool {
 
 impl Config {
     /// The default settings for a table: small ones get dropout and fewer steps an epoch, large ones fewer sub-masks, and
-    /// those of many features [other settings](Self::for_many_features).
+    /// those of many features settings of their own.
     pub fn for_table(data: &Dataset, alpha: impl Into<Alpha>) -> Self {
         let rows = data.sizes()[0];
         let mut config = Self::new(alpha);
