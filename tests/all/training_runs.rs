@@ -81,6 +81,30 @@ fn a_run_is_begun_anew_only_if_so_said() {
 }
 
 #[test]
+fn what_a_kill_left_half_written_is_cleared() {
+    let dir = tiny("remains", [1.0, 1.0, 1.0], "accuracy");
+    std::fs::create_dir_all(dir.0.join("run")).expect("a folder");
+    let ours =
+        ["run.json", "checkpoint.safetensors", "model.safetensors"].map(|file| format!("run/{file}.77.tmp"));
+    let left = || {
+        for file in ours.iter().map(String::as_str).chain(["run/notes.77.tmp"]) {
+            std::fs::write(dir.0.join(file), "half").expect("writes");
+        }
+    };
+    // Killed before there was anything, and in the middle of a run.
+    for arguments in
+        [&["--alpha", "0.2", "--out", "run"][..], &["--alpha", "0.2", "--out", "run", "--resume"]]
+    {
+        left();
+        // Neither a model nor a record of it is there yet; the second time, a checkpoint is.
+        ["run.json", "model.safetensors"].map(|file| std::fs::remove_file(dir.0.join("run").join(file)).ok());
+        succeeded(&dir, arguments);
+        assert!(ours.iter().all(|file| !dir.0.join(file).exists()), "{arguments:?}");
+        assert_eq!(bytes(&dir, "run/notes.77.tmp"), b"half", "not ours");
+    }
+}
+
+#[test]
 fn going_on_with_other_settings_names_them() {
     let dir = tiny("other-settings", [1.0, 1.0, 1.0], "accuracy");
     succeeded(&dir, &["--alpha", "0.1", "--out", "run"]);

@@ -18,7 +18,7 @@ use querent::compare::{
 };
 use querent::data::Part;
 use querent::data::table::Prepared;
-use querent::files::write_atomically;
+use querent::files::{clear_remains, write_atomically};
 use querent::methods::{self, Tradeoff, fixed};
 use querent::policy::evaluate::{COLUMNS, Episodes, Rules, Summary, episodes, quoted};
 use querent::{Engine, Error, Model};
@@ -45,6 +45,9 @@ pub fn run(plan: &Plan, cell: &Cell, out: &Path, talk: Talk) -> Result<(), Failu
     if let State::Done(_) = cell.state(out) {
         say(talk, format_args!("{}: done before", cell.name()));
         return Ok(());
+    }
+    for name in [EVALUATION, TIMES, OUTCOME, FAILURE] {
+        clear_remains(&folder.join(name));
     }
     let failure = folder.join(FAILURE);
     // Why it failed before is no reason any more.

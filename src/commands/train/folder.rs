@@ -30,6 +30,7 @@ pub fn open(
 ) -> Result<(Run, Lock), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
     let lock = Lock::take(folder)?;
+    files::clear_remains(&folder.join(FILE));
     let there = folder.join(FILE).exists();
     // A record without a model is that of a run that has only begun: what there is of it is a checkpoint, if anything.
     let is_taken = there && Run::load(folder).map_or(true, |run| !run.points.is_empty());

@@ -97,6 +97,8 @@ impl Job<'_> {
         let here = folder.join(&self.place);
         std::fs::create_dir_all(&here).map_err(|error| Error::io(&here, error))?;
         let checkpoint = here.join(CHECKPOINT);
+        // Also of a run that was killed before its first checkpoint was whole.
+        [&checkpoint, &folder.join(self.file())].map(|file| files::clear_remains(file));
         let goes_on = args.resume && checkpoint.exists();
         let mut settings = self.settings(&[])?;
         let plan = |settings: &Value, allotted: &Allotted, behind| {
@@ -129,7 +131,6 @@ impl Job<'_> {
                 ),
                 other => other,
             })?;
-            files::clear_remains(&checkpoint);
             if let Some(allotted) = allotted {
                 pace = Some(plan(&schedule, allotted, Some(trainer.epochs_behind()))?.1);
             }
