@@ -97,7 +97,9 @@ fn what_a_kill_left_half_written_is_cleared() {
     {
         left();
         // Neither a model nor a record of it is there yet; the second time, a checkpoint is.
-        ["run.json", "model.safetensors"].map(|file| std::fs::remove_file(dir.0.join("run").join(file)).ok());
+        for file in ["run/run.json", "run/model.safetensors"] {
+            std::fs::remove_file(dir.0.join(file)).ok();
+        }
         succeeded(&dir, arguments);
         assert!(ours.iter().all(|file| !dir.0.join(file).exists()), "{arguments:?}");
         assert_eq!(bytes(&dir, "run/notes.77.tmp"), b"half", "not ours");

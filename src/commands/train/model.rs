@@ -98,7 +98,8 @@ impl Job<'_> {
         std::fs::create_dir_all(&here).map_err(|error| Error::io(&here, error))?;
         let checkpoint = here.join(CHECKPOINT);
         // Also of a run that was killed before its first checkpoint was whole.
-        [&checkpoint, &folder.join(self.file())].map(|file| files::clear_remains(file));
+        files::clear_remains(&checkpoint);
+        files::clear_remains(&folder.join(self.file()));
         let goes_on = args.resume && checkpoint.exists();
         let mut settings = self.settings(&[])?;
         let plan = |settings: &Value, allotted: &Allotted, behind| {
