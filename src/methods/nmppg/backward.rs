@@ -29,7 +29,7 @@ impl Layout {
     pub(super) fn policy_backward(&self, b: &mut PlanBuilder, micro: Micro) {
         let (rows, steps, relaxed) = (micro.rows, self.shape.steps, !self.shape.reinforced);
         let (net, tape) = (&self.policy, &self.policy_tape);
-        // Without it, no step's gradient depends on the policy's of a later one: all at once, below.
+        // Where nothing goes through what the policy reads, no step needs a later one's way back: all at once, below.
         let through = relaxed && self.shape.through_policy;
         if relaxed {
             self.carry(b, rows, steps);

@@ -83,9 +83,9 @@ impl Config {
         config.settled()
     }
 
-    /// The same settings for a table of many features. There a choice is one of hundreds, and what is short is neither rows nor the precision of a
-    /// gradient but the number of updates: small batches, and steps that leave out what takes most of their time
-    /// (docs/training.md has what each brings).
+    /// The same settings for a table of many features. There a choice is one of hundreds, and what is short is neither rows
+    /// nor the precision of a gradient but the number of updates: small batches, and steps that leave out what takes most
+    /// of their time (docs/training.md has what each brings).
     fn for_many_features(self) -> Self {
         self.with(|c| {
             c.batch = 32;
