@@ -93,7 +93,9 @@ impl Config {
             (c.gradient.through_policy, c.gradient.reinforce_from) = (false, 1.0);
             (c.predictor.submasks, c.predictor.focus, c.predictor.input_noise) = (0.05, 0.0, 0.0);
             c.schedule.policy_rate = 2e-3;
-            c.schedule.stage_epochs = 7;
+            // Warmer ones stand still sooner, and colder ones have noise for a gradient.
+            c.schedule.temperatures = vec![0.5, 0.3, 0.2, 0.2, 0.2];
+            c.schedule.stage_epochs = 8;
         })
     }
 
