@@ -8,7 +8,8 @@
 use clap::Parser;
 use querent::{Engine, wgpu};
 use querent_embed::host::Share;
-use querent_embed::{offscreen, window};
+use querent_embed::offscreen::{self, Length};
+use querent_embed::window;
 use std::path::PathBuf;
 use winit::event_loop::EventLoop;
 
@@ -27,6 +28,9 @@ struct Flags {
     /// Frames to draw without a display.
     #[arg(long, default_value_t = 600)]
     frames: usize,
+    /// Draw for so many minutes instead, without pictures, and begin another training whenever one has ended.
+    #[arg(long, conflicts_with = "frames")]
+    minutes: Option<f64>,
     /// Where the pictures go.
     #[arg(long, default_value = "runs/embed")]
     out: PathBuf,
@@ -35,11 +39,12 @@ struct Flags {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let flags = Flags::parse();
     let features = if flags.without_timestamps { wgpu::Features::empty() } else { Engine::useful_features() };
-    if !flags.offscreen {
+    if !flags.offscreen && flags.minutes.is_none() {
         match EventLoop::new() {
             Ok(event_loop) => return window::run(event_loop, flags.budget, features),
             Err(error) => eprintln!("no window ({error}): drawing {} frames into files", flags.frames),
         }
     }
-    offscreen::run(flags.frames, flags.budget, features, &flags.out)
+    let length = flags.minutes.map_or(Length::Frames(flags.frames), Length::Minutes);
+    offscreen::run(length, flags.budget, features, &flags.out)
 }

@@ -2,12 +2,15 @@
 
 use crate::scene::{Readout, Scene};
 use querent::data::synthetic;
-use querent::nmppg::{Config, Trainer};
+use querent::nmppg::{Buffers, Config, Trainer};
 use querent::{Budget, Engine, wgpu};
 use std::collections::VecDeque;
 use std::time::Instant;
 
 type Error = Box<dyn std::error::Error>;
+
+/// What a unit of cost is worth in nats of loss.
+const ALPHA: f64 = 0.02;
 
 /// How much of a frame goes to training, as on the command line and on the screen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,23 +87,8 @@ impl Host {
             required_features: features & adapter.features(),
             ..Default::default()
         }))?;
-        let data = synthetic::syn1(0, [10_000, 1_000, 0])?.standardized();
-        // Small networks and high rates: something to see within a minute on a software adapter.
-        let config = Config::new(0.02).with(|c| {
-            c.networks.policy = [32, 32];
-            c.networks.predictor = [32, 32];
-            c.batch = 64;
-            c.schedule.policy_rate = 3e-3;
-            c.schedule.predictor_rate = 1e-2;
-            c.schedule.warm_up_epochs = 2;
-            c.schedule.stage_epochs = 3;
-            c.schedule.epoch_steps = 156;
-            c.schedule.ema = 0.05;
-        });
-        let alpha = config.alpha.one().unwrap_or_default();
-        let trainer = Trainer::new(&Engine::on(device.clone(), queue.clone()), &data, config)?;
-        let drawn = trainer.buffers().ok_or("the trainer is on a device")?;
-        let scene = Scene::new(&device, &queue, format, drawn, alpha)?;
+        let trainer = begin(&device, &queue)?;
+        let scene = Scene::new(&device, &queue, format, drawn(&trainer)?, ALPHA)?;
         let readout = Readout { lines: Default::default(), times: VecDeque::new() };
         let adapter = adapter.get_info().name;
         Ok(Self {
@@ -153,8 +141,39 @@ impl Host {
         Ok(encoder.finish())
     }
 
+    /// Begins another training on the same device, in place of the one that was.
+    pub fn begin_again(&mut self) -> Result<(), Error> {
+        self.trainer = begin(&self.device, &self.queue)?;
+        self.scene.show(&self.device, drawn(&self.trainer)?, ALPHA);
+        self.finished = false;
+        Ok(())
+    }
+
     /// Whether the training is over.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
+}
+
+/// A training on the host's device.
+fn begin(device: &wgpu::Device, queue: &wgpu::Queue) -> Result<Trainer, Error> {
+    let data = synthetic::syn1(0, [10_000, 1_000, 0])?.standardized();
+    // Small networks and high rates: something to see within a minute on a software adapter.
+    let config = Config::new(ALPHA).with(|c| {
+        c.networks.policy = [32, 32];
+        c.networks.predictor = [32, 32];
+        c.batch = 64;
+        c.schedule.policy_rate = 3e-3;
+        c.schedule.predictor_rate = 1e-2;
+        c.schedule.warm_up_epochs = 2;
+        c.schedule.stage_epochs = 3;
+        c.schedule.epoch_steps = 156;
+        c.schedule.ema = 0.05;
+    });
+    Ok(Trainer::new(&Engine::on(device.clone(), queue.clone()), &data, config)?)
+}
+
+/// What a scene draws of a training.
+fn drawn(trainer: &Trainer) -> Result<Buffers<'_>, Error> {
+    Ok(trainer.buffers().ok_or("the trainer is on a device")?)
 }

@@ -1,4 +1,4 @@
-//! Without a display: frames into a texture, some of them into files.
+//! Without a display: frames into a texture, some of them into files, or for as long as is said.
 
 use crate::host::{Host, Share};
 use crate::scene::SIZE;
@@ -13,7 +13,14 @@ const WARM: usize = 60;
 /// Pictures that are written over a run.
 const PICTURES: usize = 4;
 
-pub fn run(frames: usize, share: Share, features: wgpu::Features, folder: &Path) -> Result<(), Error> {
+/// How many frames are drawn: so many, or until the training ends; or for so many minutes, with another training on the
+/// same device whenever one has ended.
+pub enum Length {
+    Frames(usize),
+    Minutes(f64),
+}
+
+pub fn run(length: Length, share: Share, features: wgpu::Features, folder: &Path) -> Result<(), Error> {
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
     let adapter = pollster::block_on(instance.request_adapter(&Default::default()))?;
     let format = wgpu::TextureFormat::Rgba8Unorm;
@@ -30,25 +37,11 @@ pub fn run(frames: usize, share: Share, features: wgpu::Features, folder: &Path)
     });
     let view = texture.create_view(&Default::default());
     std::fs::create_dir_all(folder)?;
-    let mut times = Vec::new();
-    for frame in 1..=frames {
-        let start = Instant::now();
-        let commands = host.frame(&view)?;
-        let shown = host.queue.submit([commands]);
-        // A display would hold the host back until its frame is done.
-        host.device.poll(wgpu::PollType::Wait { submission_index: Some(shown), timeout: None })?;
-        times.push(start.elapsed().as_secs_f64() * 1e3);
-        if frame % frames.div_ceil(PICTURES) == 0 || frame == frames {
-            let path = folder.join(format!("frame_{frame:05}.png"));
-            save(&host, &texture, &path)?;
-            println!("{}: {}", path.display(), host.readout.lines[0]);
-        }
-        if host.is_finished() {
-            println!("the training ended in frame {frame}");
-            save(&host, &texture, &folder.join("finished.png"))?;
-            break;
-        }
-    }
+    let screen = Screen { texture, view };
+    let mut times = match length {
+        Length::Frames(frames) => draw_frames(&mut host, &screen, frames, folder)?,
+        Length::Minutes(minutes) => return draw_for(&mut host, &screen, minutes),
+    };
     let mut counted = times.split_off(WARM.min(times.len() / 2));
     counted.sort_by(f64::total_cmp);
     let at = |share: f64| counted[((counted.len() - 1) as f64 * share).round() as usize];
@@ -60,6 +53,59 @@ pub fn run(frames: usize, share: Share, features: wgpu::Features, folder: &Path)
         at(0.99),
         at(1.0)
     );
+    Ok(())
+}
+
+/// What is drawn into.
+struct Screen {
+    texture: wgpu::Texture,
+    view: wgpu::TextureView,
+}
+
+/// Draws a frame and waits for it. A display would hold the host back until its frame is done.
+fn show(host: &mut Host, screen: &Screen) -> Result<(), Error> {
+    let commands = host.frame(&screen.view)?;
+    let shown = host.queue.submit([commands]);
+    host.device.poll(wgpu::PollType::Wait { submission_index: Some(shown), timeout: None })?;
+    Ok(())
+}
+
+/// Draws frames, writes some of them, and gives how many milliseconds each took.
+fn draw_frames(host: &mut Host, screen: &Screen, frames: usize, folder: &Path) -> Result<Vec<f64>, Error> {
+    let mut times = Vec::new();
+    for frame in 1..=frames {
+        let start = Instant::now();
+        show(host, screen)?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+        if frame % frames.div_ceil(PICTURES) == 0 || frame == frames {
+            let path = folder.join(format!("frame_{frame:05}.png"));
+            save(host, &screen.texture, &path)?;
+            println!("{}: {}", path.display(), host.readout.lines[0]);
+        }
+        if host.is_finished() {
+            println!("the training ended in frame {frame}");
+            save(host, &screen.texture, &folder.join("finished.png"))?;
+            break;
+        }
+    }
+    Ok(times)
+}
+
+/// Draws frames for so many minutes. A line for each training that ended: its frames, and how it ended, which is the same
+/// each time, as nothing is left over from the training before.
+fn draw_for(host: &mut Host, screen: &Screen, minutes: f64) -> Result<(), Error> {
+    let start = Instant::now();
+    let mut frames = 0;
+    while start.elapsed().as_secs_f64() < minutes * 60.0 {
+        show(host, screen)?;
+        frames += 1;
+        if host.is_finished() {
+            println!("{frames} frames: {}", host.readout.lines[0]);
+            frames = 0;
+            host.begin_again()?;
+        }
+    }
+    println!("{frames} frames: {}", host.readout.lines[0]);
     Ok(())
 }
 

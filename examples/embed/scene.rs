@@ -78,10 +78,17 @@ impl Readout {
 
 pub struct Scene {
     letters: Letters,
-    /// Shapes, heat map, training and validation curve, and what each of them reads.
+    atlas: wgpu::TextureView,
+    sampler: wgpu::Sampler,
+    /// Shapes, heat map, training and validation curve.
     pipelines: [wgpu::RenderPipeline; 4],
-    bound: [wgpu::BindGroup; 4],
     instances: wgpu::Buffer,
+    training: Drawn,
+}
+
+/// A training as it is drawn: what each of the pipelines reads, and how much of it there is.
+struct Drawn {
+    bound: [wgpu::BindGroup; 4],
     points: usize,
     epochs: usize,
     steps: usize,
@@ -90,6 +97,69 @@ pub struct Scene {
 
 /// Shapes at most.
 const MOST: usize = 2048;
+
+impl Drawn {
+    fn new(
+        device: &wgpu::Device,
+        [shapes, heat, training, validation]: &[wgpu::RenderPipeline; 4],
+        (atlas, sampler): (&wgpu::TextureView, &wgpu::Sampler),
+        drawn: Buffers,
+        alpha: f64,
+    ) -> Self {
+        let view = View {
+            size: SIZE.map(|pixels| pixels as f32),
+            range: RANGE,
+            plot: PLOT,
+            heat: HEAT,
+            points: drawn.points as u32,
+            epochs: drawn.epochs as u32,
+            steps: drawn.steps as u32,
+            features: drawn.features as u32,
+            alpha: alpha as f32,
+            padding: [0.0; 3],
+        };
+        let view = device.create_buffer_init(&BufferInitDescriptor {
+            label: Some("view"),
+            contents: bytemuck::bytes_of(&view),
+            usage: wgpu::BufferUsages::UNIFORM,
+        });
+        let bind = |pipeline: &wgpu::RenderPipeline, resources: &[(u32, wgpu::BindingResource)]| {
+            let entries: Vec<wgpu::BindGroupEntry> = [(0, view.as_entire_binding())]
+                .iter()
+                .chain(resources)
+                .map(|(binding, resource)| wgpu::BindGroupEntry {
+                    binding: *binding,
+                    resource: resource.clone(),
+                })
+                .collect();
+            device.create_bind_group(&wgpu::BindGroupDescriptor {
+                label: Some("scene"),
+                layout: &pipeline.get_bind_group_layout(0),
+                entries: &entries,
+            })
+        };
+        let bound = [
+            bind(
+                shapes,
+                &[
+                    (1, wgpu::BindingResource::TextureView(atlas)),
+                    (2, wgpu::BindingResource::Sampler(sampler)),
+                ],
+            ),
+            // From here on, the trainer's buffers, as they are.
+            bind(heat, &[(5, drawn.paths.as_entire_binding())]),
+            bind(training, &[(3, drawn.training.as_entire_binding())]),
+            bind(validation, &[(4, drawn.validation.as_entire_binding())]),
+        ];
+        Self {
+            bound,
+            points: drawn.points,
+            epochs: drawn.epochs,
+            steps: drawn.steps,
+            features: drawn.features,
+        }
+    }
+}
 
 impl Scene {
     pub fn new(
@@ -141,69 +211,22 @@ impl Scene {
             })],
         );
         let [training, validation, heat] = ["training", "validation", "heat"].map(|name| pipeline(name, &[]));
-        let view = View {
-            size: SIZE.map(|pixels| pixels as f32),
-            range: RANGE,
-            plot: PLOT,
-            heat: HEAT,
-            points: drawn.points as u32,
-            epochs: drawn.epochs as u32,
-            steps: drawn.steps as u32,
-            features: drawn.features as u32,
-            alpha: alpha as f32,
-            padding: [0.0; 3],
-        };
-        let view = device.create_buffer_init(&BufferInitDescriptor {
-            label: Some("view"),
-            contents: bytemuck::bytes_of(&view),
-            usage: wgpu::BufferUsages::UNIFORM,
-        });
         let atlas = atlas(device, queue, &letters);
         let sampler = device.create_sampler(&wgpu::SamplerDescriptor::default());
-        let bind = |pipeline: &wgpu::RenderPipeline, resources: &[(u32, wgpu::BindingResource)]| {
-            let entries: Vec<wgpu::BindGroupEntry> = [(0, view.as_entire_binding())]
-                .iter()
-                .chain(resources)
-                .map(|(binding, resource)| wgpu::BindGroupEntry {
-                    binding: *binding,
-                    resource: resource.clone(),
-                })
-                .collect();
-            device.create_bind_group(&wgpu::BindGroupDescriptor {
-                label: Some("scene"),
-                layout: &pipeline.get_bind_group_layout(0),
-                entries: &entries,
-            })
-        };
-        let bound = [
-            bind(
-                &shapes,
-                &[
-                    (1, wgpu::BindingResource::TextureView(&atlas)),
-                    (2, wgpu::BindingResource::Sampler(&sampler)),
-                ],
-            ),
-            // From here on, the trainer's buffers, as they are.
-            bind(&heat, &[(5, drawn.paths.as_entire_binding())]),
-            bind(&training, &[(3, drawn.training.as_entire_binding())]),
-            bind(&validation, &[(4, drawn.validation.as_entire_binding())]),
-        ];
         let instances = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("shapes"),
             size: (MOST * size_of::<Shape>()) as u64,
             usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        Ok(Self {
-            letters,
-            pipelines: [shapes, heat, training, validation],
-            bound,
-            instances,
-            points: drawn.points,
-            epochs: drawn.epochs,
-            steps: drawn.steps,
-            features: drawn.features,
-        })
+        let pipelines = [shapes, heat, training, validation];
+        let training = Drawn::new(device, &pipelines, (&atlas, &sampler), drawn, alpha);
+        Ok(Self { letters, atlas, sampler, pipelines, instances, training })
+    }
+
+    /// Draws another training from now on.
+    pub fn show(&mut self, device: &wgpu::Device, drawn: Buffers, alpha: f64) {
+        self.training = Drawn::new(device, &self.pipelines, (&self.atlas, &self.sampler), drawn, alpha);
     }
 
     /// Records a frame's picture.
@@ -231,8 +254,8 @@ impl Scene {
             ..Default::default()
         });
         pass.set_vertex_buffer(0, self.instances.slice(..));
-        let counts = [shapes.len(), 1, self.points * self.epochs, self.epochs];
-        for ((pipeline, bound), count) in self.pipelines.iter().zip(&self.bound).zip(counts) {
+        let counts = [shapes.len(), 1, self.training.points * self.training.epochs, self.training.epochs];
+        for ((pipeline, bound), count) in self.pipelines.iter().zip(&self.training.bound).zip(counts) {
             pass.set_pipeline(pipeline);
             pass.set_bind_group(0, bound, &[]);
             pass.draw(0..4, 0..count as u32);
@@ -255,9 +278,9 @@ impl Scene {
             c.fill([PLOT[0], y, PLOT[2], 1.0], GRID);
             c.text_left_of(&format!("{value:.1}"), [PLOT[0] - 8.0, y + 5.0]);
         }
-        let every = self.epochs.div_ceil(8).max(1);
-        for epoch in (0..=self.epochs).step_by(every) {
-            let x = PLOT[0] + PLOT[2] * epoch as f32 / self.epochs as f32;
+        let every = self.training.epochs.div_ceil(8).max(1);
+        for epoch in (0..=self.training.epochs).step_by(every) {
+            let x = PLOT[0] + PLOT[2] * epoch as f32 / self.training.epochs as f32;
             c.fill([x, PLOT[1], 1.0, PLOT[3]], GRID);
             c.text_around(&epoch.to_string(), [x, PLOT[1] + PLOT[3] + 18.0]);
         }
@@ -268,13 +291,14 @@ impl Scene {
         c.text("greedy, on the validation rows", [PLOT[0] + 282.0, PLOT[1] - 12.0], INK);
         // The heat map's.
         c.text("questions asked, first to last", [HEAT[0], HEAT[1] - 12.0], INK);
-        for feature in 0..=self.features {
-            let name = if feature == self.features { "stop".into() } else { format!("x{}", feature + 1) };
-            let y = HEAT[1] + HEAT[3] * (feature as f32 + 0.5) / (self.features + 1) as f32;
+        for feature in 0..=self.training.features {
+            let name =
+                if feature == self.training.features { "stop".into() } else { format!("x{}", feature + 1) };
+            let y = HEAT[1] + HEAT[3] * (feature as f32 + 0.5) / (self.training.features + 1) as f32;
             c.text_left_of(&name, [HEAT[0] - 8.0, y + 5.0]);
         }
-        for step in 0..self.steps {
-            let x = HEAT[0] + HEAT[2] * (step as f32 + 0.5) / self.steps as f32;
+        for step in 0..self.training.steps {
+            let x = HEAT[0] + HEAT[2] * (step as f32 + 0.5) / self.training.steps as f32;
             c.text_around(&(step + 1).to_string(), [x, HEAT[1] + HEAT[3] + 18.0]);
         }
         // The frame times.
