@@ -3,7 +3,9 @@
 //!
 //!     cargo bench --bench step
 //!     cargo bench --bench step -- --shapes syn1,mnist --batches 128 --engines cpu --peers all --json step.json
+//!     cargo bench --bench step -- --methods all --shapes syn1,cube
 //!
+//! With `--methods`, the step of each method with its default settings, instead of the published one of NM-PPG.
 //! Peers are measured in turn with ours, round by round; ratios are medians of the rounds' ratios. They need
 //! `sh benches/peers/setup.sh` first; docs/benchmarks.md says what they are.
 
@@ -12,9 +14,11 @@ mod support;
 use clap::Parser;
 use querent::Engine;
 use querent::measure::{SHAPES, Shape};
+use querent::methods::Entry;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use support::contest::{self, Contender};
+use support::methods::{self, Measured};
 use support::peers::{self, Peer, Recipe};
 use support::stats::{median, or_dash, short, table};
 use support::{EngineName, Machine, Outcome, engines, write_json};
@@ -37,6 +41,10 @@ struct Arguments {
     #[arg(long, value_delimiter = ',', num_args = 0..=1, default_missing_value = "all",
           value_parser = peers::parse)]
     peers: Vec<Vec<Recipe>>,
+    /// Methods whose steps are measured, each with its default settings, in place of the
+    /// published step of NM-PPG: their names, or all
+    #[arg(long, value_delimiter = ',', value_parser = methods::parse, conflicts_with_all = ["peers", "batches"])]
+    methods: Vec<Vec<&'static Entry>>,
     /// Rounds.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -67,7 +75,15 @@ fn main() -> Outcome<()> {
     }
     let mut machine = Machine::new();
     let mut results = Vec::new();
+    let asked: Vec<&Entry> = arguments.methods.iter().flatten().copied().collect();
     for shape in shapes {
+        if !asked.is_empty() {
+            let how = Measured { rounds: arguments.rounds, seconds: arguments.seconds, rows: arguments.rows };
+            for engine in &engines {
+                results.push(methods::measure(&asked, shape, engine, &mut machine, how)?);
+            }
+            continue;
+        }
         for &batch in &arguments.batches {
             let case = Case { shape, batch };
             results.push(case.measure(&engines, &mut started, &mut machine, &arguments)?);

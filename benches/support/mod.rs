@@ -4,6 +4,7 @@
 
 pub mod contest;
 pub mod machine;
+pub mod methods;
 pub mod peers;
 pub mod stats;
 
