@@ -2,6 +2,7 @@
 //! showing, curves over several seeds, and what lies between two of them.
 
 mod cell;
+mod context;
 mod line;
 mod outcome;
 mod spread;
@@ -9,7 +10,8 @@ mod standing;
 pub mod tree;
 
 pub use cell::{Cell, FAILURE, OUTCOME, State, TIMES, Table, check};
+pub use context::{Context, contexts};
 pub use line::{Line, Place};
-pub use outcome::{Curve, Outcome, Paths, Point, Times};
+pub use outcome::{Curve, Outcome, Paths, PathsOf, Point, Times};
 pub use spread::{alphas, at_even_distances, thresholds};
 pub use standing::{At, Between, EVERYTHING, Method, NOTHING, Standing};

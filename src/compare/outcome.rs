@@ -1,5 +1,6 @@
 //! What comes of one cell of a comparison.
 
+use super::context::Context;
 use crate::data::encoding::Metric;
 use crate::methods::fixed::Subset;
 use crate::policy::evaluate::{Summary, Traces};
@@ -55,6 +56,21 @@ pub struct Paths {
     /// Features that are asked for, the most frequent first, then `STOP`.
     pub rows: Vec<String>,
     /// For each of them and each step, the share of the test rows.
+    pub shares: Vec<Vec<f64>>,
+    /// The same for the rows that answer the question alike which most are asked first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<PathsOf>,
+}
+
+/// What is asked of some of the rows, step by step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathsOf {
+    /// What they have in common.
+    pub name: String,
+    /// How many they are.
+    pub rows: usize,
+    /// As [`Paths::shares`].
     pub shares: Vec<Vec<f64>>,
 }
 
@@ -128,8 +144,13 @@ impl Point {
 }
 
 impl Paths {
-    /// From what was done with the test rows at a trade-off.
-    pub fn new(tradeoff: f64, problem: &Problem, traces: &Traces) -> Self {
+    /// From what was done with the test rows at a trade-off; `contexts` gives rows that answer a feature alike.
+    pub fn new(
+        tradeoff: f64,
+        problem: &Problem,
+        traces: &Traces,
+        contexts: impl Fn(usize) -> Vec<Context>,
+    ) -> Self {
         let (shares, _) = traces.shares(|_| true);
         let asked = |feature: usize| shares[feature].iter().sum::<f64>();
         let mut order: Vec<usize> = (0..traces.features).filter(|&feature| asked(feature) > 0.0).collect();
@@ -138,7 +159,19 @@ impl Paths {
         let name = |&feature: &usize| problem.features()[feature].name.clone();
         let rows = order.iter().map(name).chain(["STOP".to_string()]).collect();
         order.push(traces.features);
-        Self { tradeoff, rows, shares: order.iter().map(|&row| shares[row].clone()).collect() }
+        let shown = |shares: &[Vec<f64>]| order.iter().map(|&row| shares[row].clone()).collect();
+        let at_first = |feature: &usize| shares[*feature].first().copied().unwrap_or(0.0);
+        let first = (0..traces.features).max_by(|a, b| at_first(a).total_cmp(&at_first(b)).then(b.cmp(a)));
+        // Only of rows that were asked it first: of others, the answer was not known when the next question was chosen.
+        let groups = first.filter(|feature| at_first(feature) > 0.0).map_or(Vec::new(), |feature| {
+            let asked = |row: usize| traces.path_of(row).first() == Some(&(feature as u32));
+            let of = |context: Context| {
+                let (shares, rows) = traces.shares(|row| context.holds[row] && asked(row));
+                PathsOf { name: context.name, rows, shares: shown(&shares) }
+            };
+            contexts(feature).into_iter().map(of).filter(|group| group.rows > 0).collect()
+        });
+        Self { tradeoff, rows, shares: shown(&shares), contexts: groups }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::grid::{Panel, grid};
 use super::page::{STYLE, text};
 use super::{CurvePoint, PathPanel, Series, paths, published};
-use crate::compare::{At, Method, Standing, Times};
+use crate::compare::{At, Method, PathsOf, Standing, Times};
 use crate::data::encoding::short;
 use crate::run::Spread;
 use std::fmt::Write;
@@ -209,7 +209,40 @@ fn side_by_side(out: &mut String, standing: &Standing) -> std::fmt::Result {
         out,
         "<figure>{}</figure></details>",
         paths(&format!("{}: questions step by step", standing.table), &panels)
-    )
+    )?;
+    by_first_answer(out, standing)
+}
+
+/// The same by the answer to a method's most frequent first question, a picture each: what it makes of what it was told.
+fn by_first_answer(out: &mut String, standing: &Standing) -> std::fmt::Result {
+    let with_contexts = |method: &&Method| method.paths.as_ref().is_some_and(|of| !of.contexts.is_empty());
+    let methods: Vec<&Method> = standing.methods.iter().filter(with_contexts).collect();
+    if methods.is_empty() {
+        return Ok(());
+    }
+    let name = text(&standing.table);
+    writeln!(out, "<details><summary>{name}: what is asked after the first answer</summary>")?;
+    writeln!(
+        out,
+        "<p>The same, of the rows that are asked the method's most frequent first question, by what they answer: a number by \
+         whether it is below the middle one.</p>"
+    )?;
+    for method in methods {
+        let Some(of) = &method.paths else { continue };
+        let panel = |context: &PathsOf| PathPanel {
+            name: context.name.clone(),
+            rows: of.rows.clone(),
+            shares: context.shares.clone(),
+            instances: context.rows,
+        };
+        let panels: Vec<PathPanel> = of.contexts.iter().map(panel).collect();
+        writeln!(
+            out,
+            "<figure>{}</figure>",
+            paths(&format!("{}: {}", standing.table, method.name), &panels)
+        )?;
+    }
+    writeln!(out, "</details>")
 }
 
 /// What trainings and evaluations took, a curve each: of methods that are trained for one α at a time, all of them.

@@ -115,6 +115,11 @@ fn a_comparison_leaves_its_results() {
     assert_eq!(areas.len(), 10, "each two of five curves");
     let page = read(out.join("report.html"));
     assert!(page.contains("has the highest macro-F1 on average") && page.contains("--epochs 1"));
+    assert!(page.contains("what is asked after the first answer"));
+    assert!(
+        contexts_have_their_rows(&out, &steps) >= 3,
+        "nmppg, dime and the fixed list ask something first"
+    );
     // Nothing is loaded from anywhere: the only address is the name of SVG.
     assert_eq!(page.matches("http").count(), page.matches("http://www.w3.org/2000/svg").count());
     assert!(read(out.join("curves.svg")).contains("everything asked"));
@@ -125,6 +130,39 @@ fn a_comparison_leaves_its_results() {
     let more = compare(&dir.0, &two);
     assert!(more.code == Some(0) && more.err.contains("4 cells, 2 done before"), "{}", more.err);
     assert!(more.out.contains(" ± "), "{}", more.out);
+}
+
+/// Every row that was asked the most frequent first question answered it in one way. How many curves that was looked at of.
+fn contexts_have_their_rows(out: &Path, steps: &[std::collections::BTreeMap<String, String>]) -> usize {
+    let mut looked_at = 0;
+    for cell in std::fs::read_dir(out.join("cells")).expect("cells") {
+        let outcome = read(cell.expect("a cell").path().join("outcome.json"));
+        let outcome: Value = serde_json::from_str(&outcome).expect("JSON");
+        for curve in outcome["curves"].as_array().expect("a list") {
+            let Some(contexts) = curve["paths"]["contexts"].as_array() else { continue };
+            let share = |row: &Value| row[0].as_f64().expect("a share");
+            let shares = curve["paths"]["shares"].as_array().expect("a list");
+            let names = curve["paths"]["rows"].as_array().expect("a list");
+            let (first, _) = names
+                .iter()
+                .zip(shares)
+                .filter(|(name, _)| *name != "STOP")
+                .max_by(|a, b| share(a.1).total_cmp(&share(b.1)))
+                .expect("a feature");
+            let tradeoff = curve["paths"]["tradeoff"].as_f64().expect("a number");
+            let asked = steps.iter().filter(|step| {
+                step["method"] == curve["name"].as_str().expect("a name")
+                    && step["tradeoff"].parse() == Ok(tradeoff)
+                    && step["step"] == "1"
+                    && step["action"] == first.as_str().expect("a name")
+            });
+            let rows: u64 = contexts.iter().map(|context| context["rows"].as_u64().expect("a count")).sum();
+            assert_eq!(rows, asked.count() as u64, "{}: {first}", curve["name"]);
+            assert!(contexts.len() >= 2, "{}", curve["name"]);
+            looked_at += 1;
+        }
+    }
+    looked_at
 }
 
 /// Beside one model for a range of α, a model for each: two curves, the second put together from a cell a point.

@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use querent::compare::{
     Cell, Curve, EVERYTHING, FAILURE, NOTHING, OUTCOME, Outcome, Paths, Point, State, TIMES, Times,
-    at_even_distances, thresholds, tree,
+    at_even_distances, contexts, thresholds, tree,
 };
 use querent::data::Part;
 use querent::data::table::Prepared;
@@ -263,7 +263,8 @@ impl<'a> Work<'a> {
             let summary: Summary = traces.summary(problem, labels, 0.0);
             curve.points.push(Point::new(tradeoff, problem, metric, &summary));
             if index == middle {
-                curve.paths = Some(Paths::new(tradeoff, problem, &traces));
+                let answers = |feature| contexts(&self.prepared.data, Some(&self.prepared.encoding), feature);
+                curve.paths = Some(Paths::new(tradeoff, problem, &traces, answers));
             }
             let before =
                 format!("{},{},{},{tradeoff},", quoted(&self.cell.table), quoted(name), self.cell.seed);
