@@ -215,9 +215,9 @@ fn side_by_side(out: &mut String, standing: &Standing) -> std::fmt::Result {
 
 /// The same by the answer to a method's most frequent first question, a picture each: what it makes of what it was told.
 fn by_first_answer(out: &mut String, standing: &Standing) -> std::fmt::Result {
-    let with_contexts = |method: &&Method| method.paths.as_ref().is_some_and(|of| !of.contexts.is_empty());
-    let methods: Vec<&Method> = standing.methods.iter().filter(with_contexts).collect();
-    if methods.is_empty() {
+    let told = standing.methods.iter().filter_map(|method| Some((&method.name, method.paths.as_ref()?)));
+    let told: Vec<_> = told.filter(|(_, of)| !of.contexts.is_empty()).collect();
+    if told.is_empty() {
         return Ok(());
     }
     let name = text(&standing.table);
@@ -227,8 +227,7 @@ fn by_first_answer(out: &mut String, standing: &Standing) -> std::fmt::Result {
         "<p>The same, of the rows that are asked the method's most frequent first question, by what they answer: a number by \
          whether it is below the middle one.</p>"
     )?;
-    for method in methods {
-        let Some(of) = &method.paths else { continue };
+    for (method, of) in told {
         let panel = |context: &PathsOf| PathPanel {
             name: context.name.clone(),
             rows: of.rows.clone(),
@@ -236,11 +235,7 @@ fn by_first_answer(out: &mut String, standing: &Standing) -> std::fmt::Result {
             instances: context.rows,
         };
         let panels: Vec<PathPanel> = of.contexts.iter().map(panel).collect();
-        writeln!(
-            out,
-            "<figure>{}</figure>",
-            paths(&format!("{}: {}", standing.table, method.name), &panels)
-        )?;
+        writeln!(out, "<figure>{}</figure>", paths(&format!("{}: {method}", standing.table), &panels))?;
     }
     writeln!(out, "</details>")
 }
