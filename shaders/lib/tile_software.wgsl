@@ -1,39 +1,39 @@
-// What the products for software drivers share (product_software.wgsl, outer_software.wgsl). A thread computes eight
-// rows by sixteen columns in registers, a row as a matrix of four vectors, and reads its operands straight from their
-// buffers: reads are dear there, and shared memory is no faster. The rows are written out one by one: as an array, the
-// sums would be in memory, at half the speed. Sixteen rows are a quarter faster still, but take lavapipe twenty seconds
-// to compile.
+// What the products for software drivers share (product_software.wgsl, outer_software.wgsl). A thread computes sixteen
+// rows by thirty-two columns, eight columns of vectors, and reads its operands straight from their buffers: on lavapipe a read of
+// a vector is a loop over the eight lanes, so what counts is how few there are: 48 for 2,048 multiplications. Every sum is
+// used by a constant index alone, also where it is written: the columns move up instead.
 const PRODUCT_WIDTH: u32 = 8u;
 const PRODUCT_HEIGHT: u32 = 1u;
-const TALL: u32 = 8u;
+const TALL: u32 = 16u;
+const WIDE: u32 = 8u;
+
+// One vector of each of a thread's rows.
+alias Column = array<vec4<f32>, TALL>;
 
 // A thread's first row and vector of columns: block by block along the columns, so that the threads of a narrow product
 // are not idle. 65535 workgroups are a line of the grid (`line` in src/engine/kernels/mod.rs).
 fn block_of(group: vec3<u32>, thread: vec3<u32>, columns4: u32) -> vec2<u32> {
     let block = (group.y * 65535u + group.x) * PRODUCT_WIDTH + thread.x;
-    let across = (columns4 + 3u) / 4u;
-    return vec2((block / across) * TALL, (block % across) * 4u);
+    let across = (columns4 + WIDE - 1u) / WIDE;
+    return vec2((block / across) * TALL, (block % across) * WIDE);
 }
 
-fn right_row(term: u32, column: u32, columns4: u32) -> mat4x4<f32> {
-    let last = columns4 - 1u;
-    return mat4x4(
-        right(term, column),
-        right(term, min(column + 1u, last)),
-        right(term, min(column + 2u, last)),
-        right(term, min(column + 3u, last)),
-    );
-}
-
-// Writes a block, in loops of unknown length, which are not unrolled: thirty-two copies of `finish` would be most of a
-// kernel.
-fn finish_block(block: vec2<u32>, rows: u32, columns4: u32, sums: array<mat4x4<f32>, TALL>) {
-    var block_sums = sums;
-    let down = min(TALL, rows - block.x);
-    let across = min(4u, columns4 - block.y);
-    for (var i = 0u; i < down; i++) {
-        for (var j = 0u; j < across; j++) {
-            finish(block.x + i, block.y + j, block_sums[i][j]);
-        }
-    }
+// Writes a column of a block.
+fn finish_column(row: u32, column: u32, rows: u32, sums: ptr<function, Column>) {
+    finish(row, column, (*sums)[0]);
+    if (row + 1u < rows) { finish(row + 1u, column, (*sums)[1]); }
+    if (row + 2u < rows) { finish(row + 2u, column, (*sums)[2]); }
+    if (row + 3u < rows) { finish(row + 3u, column, (*sums)[3]); }
+    if (row + 4u < rows) { finish(row + 4u, column, (*sums)[4]); }
+    if (row + 5u < rows) { finish(row + 5u, column, (*sums)[5]); }
+    if (row + 6u < rows) { finish(row + 6u, column, (*sums)[6]); }
+    if (row + 7u < rows) { finish(row + 7u, column, (*sums)[7]); }
+    if (row + 8u < rows) { finish(row + 8u, column, (*sums)[8]); }
+    if (row + 9u < rows) { finish(row + 9u, column, (*sums)[9]); }
+    if (row + 10u < rows) { finish(row + 10u, column, (*sums)[10]); }
+    if (row + 11u < rows) { finish(row + 11u, column, (*sums)[11]); }
+    if (row + 12u < rows) { finish(row + 12u, column, (*sums)[12]); }
+    if (row + 13u < rows) { finish(row + 13u, column, (*sums)[13]); }
+    if (row + 14u < rows) { finish(row + 14u, column, (*sums)[14]); }
+    if (row + 15u < rows) { finish(row + 15u, column, (*sums)[15]); }
 }

@@ -132,8 +132,8 @@ impl Kernel {
         } else if self.parts.contains(&Part::Team) {
             folded(x * y, ALONE_GROUP)
         } else if self.parts.contains(&Part::Product) || self.parts.contains(&Part::Outer) {
-            // At most eight blocks of 8 × 16 instead of one of 32 × 32, one a thread.
-            folded(x * y * 8, TILE_GROUP)
+            // At most two blocks of 16 × 32 instead of one of 32 × 32, one a thread.
+            folded(x * y * 2, TILE_GROUP)
         } else {
             groups
         }
