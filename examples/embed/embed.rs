@@ -3,7 +3,7 @@
 //! buffers. Up and down change how much of a frame training may take, the space bar pauses it.
 //!
 //! Without a display it draws into a texture, writes some frames as PNG files and says how long frames
-//! took: `cargo run --release --example embed -- --offscreen --frames 600 --budget 4ms`.
+//! took: `cargo run --release --package querent-embed --example embed -- --offscreen --frames 600 --budget 4ms`.
 
 use clap::Parser;
 use querent::{Engine, wgpu};
