@@ -174,11 +174,23 @@ impl Standing {
         ranked
     }
 
+    /// What is known without a curve: of asking everything and nothing.
+    fn ends(&self) -> String {
+        let known = [(EVERYTHING, self.everything), (NOTHING, self.nothing)];
+        let known =
+            known.iter().filter_map(|(name, at)| Some(format!("{name} has {:.3}", at.as_ref()?.score.mean)));
+        let known: Vec<String> = known.collect();
+        match &known[..] {
+            [] => format!("On {} there is nothing yet.", self.table),
+            known => format!("On {}, {}; judged by {}.", self.table, known.join(" and "), self.metric),
+        }
+    }
+
     /// What was found, in a sentence or two, as seen from a method.
     pub fn sentence(&self, about: &str) -> String {
         let ranked = self.ranked();
         let Some((best, mean)) = ranked.first() else {
-            return format!("On {} there is nothing yet.", self.table);
+            return self.ends();
         };
         let mut said = format!(
             "On {}, over costs up to {:.3}, {} has the highest {} on average, {:.3}",
@@ -306,6 +318,18 @@ mod tests {
             curves: vec![curve],
         };
         (outcome, Times::default())
+    }
+
+    #[test]
+    fn without_a_curve_its_ends_are_told() {
+        let said = |cells: &[(Outcome, Times)]| Standing::all(cells)[0].sentence("a");
+        let everything = outcome(EVERYTHING, 0, &[(4.0, 0.92)]);
+        assert_eq!(
+            said(std::slice::from_ref(&everything)),
+            "On t, everything has 0.920; judged by accuracy."
+        );
+        let both = [outcome(NOTHING, 0, &[(0.0, 0.5)]), everything];
+        assert_eq!(said(&both), "On t, everything has 0.920 and nothing has 0.500; judged by accuracy.");
     }
 
     #[test]
