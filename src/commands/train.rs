@@ -79,7 +79,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub(super) epochs: Option<usize>,
     /// Training steps of an epoch, at most: it has as many whole passes over the training rows as fit into them, and at
-    /// least one, however long that is [default: 900, or 20 passes if they are fewer].
+    /// least one, however long that is [default: the method's, NM-PPG's 900, or 20 passes if they are fewer].
     #[arg(long, value_name = "N")]
     pub(super) epoch_steps: Option<usize>,
     /// Questions asked of one instance, at most [default: all, at most 30].
@@ -89,7 +89,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub(super) hidden: Option<usize>,
     /// Chance that a hidden unit of the predictor is left out in training
-    /// [default: 0.3; NM-PPG's 0 from 5,000 rows on].
+    /// [default: the method's, see `querent methods NAME`; NM-PPG's 0.3, and 0 from 5,000 rows on].
     #[arg(long, value_name = "P")]
     pub(super) dropout: Option<f64>,
     /// Also measure what has to be beaten: asking nothing, a fixed set of features of the same cost for

@@ -25,7 +25,7 @@ const BATCHES: usize = 20;
 #[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineName {
-    /// A hardware GPU if there is one and it is faster, else the CPU.
+    /// A hardware GPU if there is one (`train`: and it is faster), else the CPU.
     Auto,
     /// The CPU.
     Cpu,
