@@ -40,6 +40,9 @@ impl Writing {
         name.push(format!(".{process}.tmp"));
         let temporary = path.with_file_name(name);
         let file = File::create(&temporary).map_err(|error| Error::io(path, error))?;
+        // Held until it is in its place: by that, what is being written is told from what was left. Where the system knows no
+        // locks, nothing is taken for left.
+        let _ = file.try_lock();
         Ok(Self { path: path.to_path_buf(), temporary, file: Some(file) })
     }
 
@@ -104,9 +107,8 @@ impl Drop for Writing {
     }
 }
 
-/// Removes what a process that was killed in the middle of [`write_atomically`] has left beside this file.
-///
-/// Only for a file that no other process is writing now: that one's write would fail.
+/// Removes what a process that was killed in the middle of [`write_atomically`] has left beside this file. What somebody is
+/// writing now stays.
 pub fn clear_remains(path: &Path) {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return };
     for entry in std::fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
@@ -114,7 +116,7 @@ pub fn clear_remains(path: &Path) {
         let process = found.to_str().and_then(|found| {
             found.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".tmp")?.parse::<u32>().ok()
         });
-        if process.is_some() {
+        if process.is_some() && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
             // It is in nobody's way if it stays.
             let _ = std::fs::remove_file(entry.path());
         }
@@ -151,7 +153,12 @@ mod tests {
         for name in stay.iter().chain(&["a.12.tmp", "a.4000000000.tmp"]) {
             std::fs::write(dir.join(name), name).expect("writes");
         }
+        // Another one that is being written.
+        let mut half = Writing::begin(&dir.join("a")).expect("begins");
         clear_remains(&dir.join("a"));
+        half.write(b"whole").expect("writes");
+        half.finish().expect("is still there");
+        assert_eq!(std::fs::read(dir.join("a")).expect("reads"), b"whole");
         let mut left: Vec<_> =
             std::fs::read_dir(&dir).expect("lists").flatten().map(|e| e.file_name()).collect();
         left.sort();

@@ -62,8 +62,12 @@ fn rows_without_labels_are_answered() {
     write(&dir, "labelled.csv", &labelled);
     let bare: Vec<Vec<String>> = labelled.iter().map(|row| row[..row.len() - 1].to_vec()).collect();
     let text = write(&dir, "new.csv", &bare);
+    // One that was killed in the middle has left its half: the next one clears it.
+    let half = dir.0.join("out.csv.4000000000.tmp");
+    std::fs::write(&half, "visit,row,ans").expect("writes");
     let done = querent(&dir.0, &["predict", MODEL, "new.csv", "-o", "out.csv", "--keep", "visit"], "");
     assert_eq!(done.code, Some(0), "{}", done.err);
+    assert!(!half.exists());
     assert!(done.out.starts_with("written: out.csv: 600 row(s) answered, "), "{}", done.out);
     let out = read(&dir, "out.csv");
     let header = "visit,row,answer,asked,cost,cold,flu,pneumonia,strep,problem";

@@ -1,7 +1,7 @@
 //! Answers as CSV: to standard output, or to a file that takes its place when it is whole.
 
 use super::{Error, Failure, Model, Prediction};
-use querent::files::Writing;
+use querent::files::{Writing, clear_remains};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -62,6 +62,7 @@ impl<'o, W: Write> Output<'o, W> {
             let file = File::options().write(true).open(path);
             Place::Stream(file.map_err(|error| Error::io(path, error))?)
         } else {
+            clear_remains(path);
             Place::New(Writing::begin(path)?)
         };
         let mut output = Self { place, path, model, lines: csv::Writer::from_writer(Vec::new()) };
