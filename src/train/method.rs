@@ -165,6 +165,11 @@ pub trait Method: Sized + Send + 'static {
 
     /// What is set before anything else is said.
     fn first_stage(config: &Self::Config) -> Self::Stage;
+    /// What is set in the middle of a run: the steps that most of it consists of, to see how long one takes.
+    fn middle_stage(config: &Self::Config, problem: &Problem) -> Self::Stage {
+        let _ = problem;
+        Self::first_stage(config)
+    }
     /// Checks a stage against the settings the plan was made with.
     ///
     /// # Errors

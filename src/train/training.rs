@@ -164,6 +164,8 @@ impl<M: Method> Training for Trainer<M> {
     }
     fn rehearse_blocking(&mut self, steps: usize) -> Result<()> {
         let stepper = self.stepper_mut();
+        let stage = M::middle_stage(stepper.config(), stepper.problem());
+        stepper.set_stage(stage)?;
         stepper.steps(steps);
         stepper.means_blocking().map(drop)
     }

@@ -150,6 +150,11 @@ impl Method for NmPpg {
         }
     }
 
+    fn middle_stage(config: &Config, problem: &Problem) -> Stage {
+        let at = Position { stage: config.schedule.temperatures.len() / 2, epoch: 0 };
+        config.stage(problem, at, config.alpha.given(), 1)
+    }
+
     fn check_stage(config: &Config, stage: &Stage) -> Result<()> {
         stage.check()?;
         let planned = [

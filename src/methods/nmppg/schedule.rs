@@ -87,3 +87,25 @@ impl Config {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::NmPpg;
+    use super::*;
+    use crate::train::Method;
+
+    #[test]
+    fn a_step_of_the_middle_is_what_most_of_a_run_consists_of() {
+        let problem = Problem::ungrouped(&[1.0; 3], 2).expect("valid");
+        let middle = |config: &Config| {
+            let stage = NmPpg::middle_stage(config, &problem);
+            NmPpg::check_stage(config, &stage).expect("the plan has it");
+            stage
+        };
+        let usual = middle(&Config::new(0.02));
+        assert_eq!((usual.reinforce, usual.rollouts, usual.submasks), (1.0, 2, 0.8));
+        let relaxed = middle(&Config::new([0.01, 0.1]).with(|c| c.gradient.reinforce_from = 1.0));
+        assert_eq!((relaxed.reinforce, relaxed.rollouts), (0.0, 1));
+        assert!(relaxed.tradeoffs.is_some());
+    }
+}
