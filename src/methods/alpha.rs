@@ -162,10 +162,13 @@ pub struct Survey {
     pub cost: f64,
 }
 
-/// The largest α, as a share of what the cheapest feature could be worth at most.
-const TOP: f64 = 1.0;
-/// The smallest α, as a share of what everything is worth a unit of its cost.
-const BOTTOM: f64 = 1.0 / 30.0;
+/// The smallest α, as a share of what everything is worth a unit of its cost, and the largest, as a share of what the
+/// cheapest feature could be worth at most.
+const ENDS: [f64; 2] = [1.0 / 30.0, 1.0];
+/// The same where policies can show less than half of the features. None of so many is worth all there is to know (the best pixel
+/// of MNIST 0.26 of 2.3 nats, of Fashion-MNIST 0.50), and of the few that fit the horizon the last still helps: at a thirtieth
+/// of their mean worth MNIST's policy has stopped after 22 pixels of 30.
+const ENDS_OF_MANY: [f64; 2] = [1.0 / 150.0, 0.25];
 /// A predictor that gains less than this by everything has nothing to show: the range is then that of such a gain.
 const LEAST_GAIN: f64 = 1e-3;
 
@@ -198,7 +201,8 @@ impl Survey {
                     .into(),
             ));
         }
-        AlphaRange::try_from([BOTTOM * gain / self.cost.max(cheapest), TOP * gain / cheapest].map(rounded))
+        let [bottom, top] = if shown { ENDS } else { ENDS_OF_MANY };
+        AlphaRange::try_from([bottom * gain / self.cost.max(cheapest), top * gain / cheapest].map(rounded))
     }
 }
 
@@ -227,6 +231,10 @@ mod tests {
         assert_eq!(survey.cost, 4.0);
         let [from, to] = survey.range(&problem, 2).expect("a range").into();
         assert_eq!([from, to], [0.00333, 0.8]);
+        // Of two of five features at most, nobody knows what everything is worth.
+        let many = Problem::ungrouped(&[1.0; 5], 2).expect("valid");
+        let [from, to] = Survey::new(&many, 2, [0.6, 0.3]).range(&many, 2).expect("a range").into();
+        assert_eq!([from, to], [0.002, 0.15]);
         assert_eq!(survey.without_policy(1.0), 0.7);
         assert!((survey.without_policy(0.05) - 0.5).abs() < 1e-12);
         let free = Problem::ungrouped(&[0.0, 0.0], 2).expect("valid");
