@@ -173,3 +173,14 @@ fn the_comparison_can_fail() {
     assert_eq!(told(&format!("{dialogue}\nmore")), [true, false]);
     assert_eq!(told(""), [true, true]);
 }
+
+/// The linter builds the examples, so that what stands in the README is code that compiles.
+#[test]
+fn the_library_is_shown_by_an_example() {
+    let read = |name: &str| {
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).expect("reads")
+    };
+    let (readme, example) = (read("README.md"), read("examples/library.rs"));
+    let (_, code) = example.split_once("\n\n").expect("a line about it, then the code");
+    assert!(readme.contains(&format!("```rust\n{code}```")), "README.md does not show examples/library.rs");
+}
