@@ -15,7 +15,8 @@ const SAME: f64 = 1e-3;
 /// Thresholds that are looked at.
 const LOOKED_AT: usize = 60;
 
-/// Of points (cost, loss), those to show, at most so many, by their index and from the cheapest on. They are at about even
+/// Of points (cost, loss), those to show, at most so many, by their index and from the cheapest on. Of points at the same
+/// cost only the one with the least loss counts: what is (nearly) free is had by everybody. They are at about even
 /// distances along the curve, where the way from one end to the other in cost counts as much as that in loss; points much
 /// nearer to their neighbours than that are left out.
 pub fn at_even_distances(points: &[(f64, f64)], most: usize) -> Vec<usize> {
@@ -27,6 +28,7 @@ pub fn at_even_distances(points: &[(f64, f64)], most: usize) -> Vec<usize> {
         (values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min)).max(1e-12)
     };
     let (costs, losses) = (span(|p| p.0), span(|p| p.1));
+    let order = best_at_a_cost(points, &order, SAME * costs);
     let (mut at, mut before): (Vec<f64>, Option<usize>) = (Vec::new(), None);
     for &i in &order {
         let way = before.map_or(0.0, |b| {
@@ -47,14 +49,31 @@ pub fn at_even_distances(points: &[(f64, f64)], most: usize) -> Vec<usize> {
         while is_last && chosen.len() > 1 && at[place] - at[chosen[chosen.len() - 1]] < apart / 2.0 {
             chosen.pop();
         }
-        let cost = |place: usize| points[order[place]].0;
-        let is_apart =
-            |last: usize| at[place] - at[last] >= apart / 2.0 && cost(place) - cost(last) > SAME * costs;
-        if chosen.last().is_none_or(|&last| is_apart(last)) {
+        if chosen.last().is_none_or(|&last| last != place && at[place] - at[last] >= apart / 2.0) {
             chosen.push(place);
         }
     }
     chosen.into_iter().map(|place| order[place]).collect()
+}
+
+/// Of points in the order of their costs, the one with the least loss of each group whose costs differ by no more than `same`.
+fn best_at_a_cost(points: &[(f64, f64)], order: &[usize], same: f64) -> Vec<usize> {
+    let mut best: Vec<usize> = Vec::new();
+    let mut from = f64::NEG_INFINITY;
+    for &i in order {
+        match best.last_mut() {
+            Some(last) if points[i].0 - from <= same => {
+                if points[i].1 < points[*last].1 {
+                    *last = i;
+                }
+            }
+            _ => {
+                from = points[i].0;
+                best.push(i);
+            }
+        }
+    }
+    best
 }
 
 /// Thresholds of a stop rule that are worth a look, from what it looked at on rows that went on to the horizon: even shares of
@@ -119,6 +138,10 @@ mod tests {
         assert_eq!(at_even_distances(&[(f64::NAN, 0.5)], 6), [0usize; 0]);
         assert_eq!(at_even_distances(&same, 0), [0usize; 0]);
         assert_eq!(at_even_distances(&same, 2), [0, 5]);
+        // What is nearly free is asked of everybody: the price of the rest must not hide what it brings.
+        let free = [(0.0, 0.7), (0.001, 0.6), (0.002, 0.5), (25.0, 0.49), (60.0, 0.48), (100.0, 0.47)];
+        let chosen = at_even_distances(&free, 4);
+        assert_eq!((chosen[0], chosen[chosen.len() - 1]), (2, 5), "{chosen:?}");
     }
 
     #[test]
