@@ -126,8 +126,11 @@ impl<'a> Work<'a> {
     fn at_once(&mut self) -> Result<(), Failure> {
         let data = &self.prepared.data;
         let args = self.plan.train_args(querent::nmppg::NAME, self.problem, self.cell.seed);
-        // What was set for NM-PPG is not meant for this.
-        let args = train::Args { set: Vec::new(), ..args };
+        // What was set for NM-PPG is not meant for this, but what a table of one's own likes counts here as well.
+        let mut args = train::Args { set: Vec::new(), ..args };
+        if self.cell.method == EVERYTHING {
+            args.set = self.tried(&args, querent::nmppg::NAME)?;
+        }
         let settings = train::reference(&args, data, self.cell.seed)?;
         let begun = Instant::now();
         let (subset, asked) = if self.cell.method == EVERYTHING {
@@ -139,6 +142,14 @@ impl<'a> Work<'a> {
         let points = vec![Point::of_subset(&subset, self.prepared.metric, asked as f64)];
         self.curves.push(Curve { name: self.cell.method.clone(), points, paths: None });
         Ok(())
+    }
+
+    /// What `querent train` would try on the table, and found better. Data sets of the catalog keep their settings.
+    fn tried(&self, args: &train::Args, method: &str) -> Result<Vec<String>, Failure> {
+        if !self.is_file || args.minutes.is_some() {
+            return Ok(Vec::new());
+        }
+        tried::better(args, self.talk, (methods::find(method)?, &self.engine), &self.prepared.data)
     }
 
     /// A decision tree that asks as it descends: of many, those that the validation rows choose.
@@ -166,10 +177,7 @@ impl<'a> Work<'a> {
             (.., Some(alphas)) if alphas.len() > 1 => Aim::Range([alphas[0], alphas[alphas.len() - 1]]),
             _ => Aim::Found,
         };
-        if self.is_file && args.minutes.is_none() {
-            let better = tried::better(&args, talk, (entry, &self.engine), &self.prepared.data)?;
-            args.set = [better, args.set].concat();
-        }
+        args.set = [self.tried(&args, entry.name)?, args.set].concat();
         let allotted = Allotted::new(&args, Instant::now(), 1)?;
         let job = Job {
             args: &args,

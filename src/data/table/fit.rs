@@ -1,6 +1,7 @@
 //! What the training rows decide about a column: how its cells become numbers, and how those are scaled.
 
 use super::counts::MOST_WORDS;
+use super::knots::Numbers;
 use super::schema::{Column, Kind, Missing, Preprocessing, Schema};
 use super::target::spelling;
 use crate::data::dates::{self, Order, PARTS};
@@ -33,12 +34,16 @@ const NONE: u32 = u32::MAX;
 /// What memory is asked for.
 const CELLS: &str = "the cells of a column";
 
-/// Numbers of a table with fewer training rows are not cut into pieces: each would be learned from a handful of rows.
-const FEW_ROWS: usize = 1_000;
-/// Training rows of a piece at least.
-const ROWS_OF_A_PIECE: usize = 100;
-/// Pieces at most, where nobody says how many.
-const PIECES_BY_ROWS: usize = 24;
+/// The rows that encodings are learned from.
+#[derive(Clone, Copy)]
+pub(super) struct Training<'a> {
+    pub rows: &'a [u32],
+    /// The class of each row of the table; none where they are not known.
+    pub labels: &'a [u32],
+    pub classes: usize,
+    /// How many rows each stands for: more than one where only the first of a long table are looked at.
+    pub weight: f64,
+}
 
 impl Raw {
     /// No cells yet, and room for so many.
@@ -152,23 +157,32 @@ pub(super) fn fit_field(
     schema: &Schema,
     index: usize,
     raw: &Raw,
-    train: &[u32],
+    train: Training<'_>,
     may_flag: bool,
     normalization: &mut Normalization,
 ) -> Result<Field> {
     let column = &schema.features[index];
-    let present: Vec<u32> = train.iter().copied().filter(|&row| !raw.is_missing(row)).collect();
+    let present: Vec<u32> = train.rows.iter().copied().filter(|&row| !raw.is_missing(row)).collect();
     if present.is_empty() {
         return tells_nothing(column, "has no value in any training row".into());
     }
-    let some_missing = present.len() < train.len();
+    let some_missing = present.len() < train.rows.len();
     let flag = may_flag && some_missing && schema.preprocessing.missing == Missing::Flag;
-    let mut fit = Fit { column, how: &schema.preprocessing, rows: train.len(), normalization };
+    let mut fit = Fit { column, how: &schema.preprocessing, rows: train.rows.len(), normalization };
     let code = match raw {
         Raw::Numbers { cells, reading } => {
             let values: Vec<f64> = present.iter().map(|&row| cells[row as usize].into()).collect();
             match reading {
-                Reading::Number(decimal) => fit.numbers(values, *decimal, raw.is_constant())?,
+                Reading::Number(decimal) => {
+                    let labels = present.iter().filter_map(|&row| train.labels.get(row as usize).copied());
+                    let labelled = present.iter().map(|&row| f64::from(cells[row as usize])).zip(labels);
+                    let classes = if train.labels.is_empty() { 0 } else { train.classes };
+                    let knots = |sorted: &[f64]| {
+                        Numbers { sorted, labelled, classes, weight: train.weight }
+                            .knots(schema.preprocessing.pieces)
+                    };
+                    fit.numbers(values, *decimal, raw.is_constant(), knots)?
+                }
                 Reading::Date(order) => fit.dates(&values, *order, raw.is_constant())?,
             }
         }
@@ -215,7 +229,14 @@ impl Fit<'_> {
         (mean, square.sqrt())
     }
 
-    fn numbers(&mut self, mut values: Vec<f64>, decimal: Option<Decimal>, constant: bool) -> Result<Code> {
+    /// `knots`: of the numbers, rising.
+    fn numbers(
+        &mut self,
+        mut values: Vec<f64>,
+        decimal: Option<Decimal>,
+        constant: bool,
+        knots: impl FnOnce(&[f64]) -> Vec<f64>,
+    ) -> Result<Code> {
         // Not a stable sort, which takes memory of its own: equal numbers are the same.
         values.sort_unstable_by(f64::total_cmp);
         let seen = [values[0], values[values.len() - 1]];
@@ -225,7 +246,7 @@ impl Fit<'_> {
         let [low, high] = self.how.winsorize.map(|q| quantile(&values, q));
         // A column that is nearly always the same must not be clipped to that.
         let [low, high] = if low < high { [low, high] } else { seen };
-        let knots = self.knots(&values);
+        let knots = knots(&values);
         values.iter_mut().for_each(|value| *value = value.max(low).min(high));
         let (mean, deviation) = self.mean_and_deviation(&values);
         self.standardize(mean, deviation);
@@ -233,20 +254,6 @@ impl Fit<'_> {
         knots.iter().skip(1).for_each(|_| self.normalize(0.0, 1.0));
         let missing_above = self.column.missing_above;
         Ok(Code::Number { low, high, fill: mean, seen, missing_above, decimal, knots })
-    }
-
-    /// Where the pieces of a number's encoding begin and end: at quantiles, so that each has as many rows. None where there
-    /// would be one piece only, which is the number itself.
-    fn knots(&self, sorted: &[f64]) -> Vec<f64> {
-        let pieces = self.how.pieces.unwrap_or(if sorted.len() < FEW_ROWS {
-            0
-        } else {
-            (sorted.len() / ROWS_OF_A_PIECE).min(PIECES_BY_ROWS)
-        });
-        let mut knots: Vec<f64> =
-            (0..=pieces).map(|at| quantile(sorted, at as f64 / pieces.max(1) as f64)).collect();
-        knots.dedup();
-        if knots.len() > 2 { knots } else { Vec::new() }
     }
 
     fn dates(&mut self, values: &[f64], order: Order, constant: bool) -> Result<Code> {

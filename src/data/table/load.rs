@@ -2,7 +2,7 @@
 //! training rows how to encode.
 
 use super::cells::Loaded;
-use super::fit::{Raw, fit_field};
+use super::fit::{Raw, Training, fit_field};
 use super::reader::{Cells, TableReader};
 use super::sample::{Choice, Sample};
 use super::schema::{NamedWeights, Schema, Split, Weights};
@@ -148,7 +148,8 @@ fn fit(schema: &Schema, columns: &[Option<Raw>], settled: Settled, rows: [Vec<u3
                         train.iter().all(|&row| other.is_missing(row) == raw.is_missing(row))
                     })
             });
-            let field = fit_field(schema, index, raw, train, !flagged, &mut normalization)?;
+            let training = Training { rows: train, labels: &labels, classes: classes.len(), weight: 1.0 };
+            let field = fit_field(schema, index, raw, training, !flagged, &mut normalization)?;
             fields.push((index, field));
         }
         Ok(fields)

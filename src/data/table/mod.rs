@@ -9,6 +9,7 @@ mod draft;
 mod fit;
 mod foreign;
 mod guess;
+mod knots;
 mod load;
 mod prices;
 mod profile;

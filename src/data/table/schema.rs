@@ -127,8 +127,9 @@ pub struct Preprocessing {
     pub standardize: bool,
     /// What is done about missing cells.
     pub missing: Missing,
-    /// Pieces that numbers are cut into, so that fine differences are seen; 0: none. By default from 1,000 training rows on,
-    /// one for each 100 of them, 24 at most.
+    /// Pieces of equally many rows that numbers are cut into, so that fine differences are seen; 0: none. By default from 1,000
+    /// training rows on, one for each 100 of them, 24 at most. From 2,000 rows on the classes cut them further, at most as
+    /// often again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pieces: Option<usize>,
 }

@@ -2,7 +2,7 @@
 //! none of them.
 
 use super::cells::Loaded;
-use super::fit::fit_field;
+use super::fit::{Training, fit_field};
 use super::reader::{Cells, TableReader};
 use super::sample::Sample;
 use super::schema::Schema;
@@ -57,7 +57,7 @@ impl Survey {
         Ok(Self {
             rows,
             used: loaded.columns.iter().flatten().count(),
-            columns: columns(schema, &loaded),
+            columns: columns(schema, &loaded, rows),
             features: schema.groups()?.len(),
             classes: schema.target.classes.len().max(schema.target.bins.unwrap_or(2)),
             evaluated,
@@ -92,15 +92,20 @@ impl Survey {
     }
 }
 
-/// How many columns the encoding has. What cannot be told from these rows counts as one; what is wrong with it is said
-/// when all are there.
-fn columns(schema: &Schema, loaded: &Loaded<'_>) -> usize {
+/// How many columns the encoding of so many rows has, by the first of them. What cannot be told from these rows counts as
+/// one; what is wrong with it is said when all are there.
+fn columns(schema: &Schema, loaded: &Loaded<'_>, of: u64) -> usize {
     let rows: Vec<u32> = (0..loaded.rows() as u32).collect();
+    let (labels, classes) = loaded.answers.strata();
+    // The more rows there are, the more cuts are no chance.
+    let weight = of as f64 / rows.len().max(1) as f64;
+    let training = Training { rows: &rows, labels: &labels, classes, weight };
     let fields = loaded.columns.iter().enumerate().filter_map(|(index, raw)| Some((index, raw.as_ref()?)));
     fields
         .map(|(index, raw)| {
             let mut normalization = Normalization { mean: Vec::new(), scale: Vec::new() };
-            fit_field(schema, index, raw, &rows, true, &mut normalization).map_or(1, |field| field.columns())
+            fit_field(schema, index, raw, training, true, &mut normalization)
+                .map_or(1, |field| field.columns())
         })
         .sum()
 }
