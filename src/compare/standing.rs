@@ -1,7 +1,7 @@
 //! How the methods of a comparison stand on one table.
 
 use super::line::{Line, Place};
-use super::outcome::{Outcome, Paths, Times};
+use super::outcome::{Outcome, Paths, Point, Times};
 use crate::data::encoding::Metric;
 use crate::run::Spread;
 
@@ -238,7 +238,9 @@ fn method(cells: &[&(Outcome, Times)], name: &str, nothing: Option<f64>) -> Meth
     };
     let line = |seed: u64| {
         let points = curves(seed).flat_map(|curve| &curve.points);
-        let place = points.map(|p| Place { cost: p.cost, score: p.score, error: p.score_error });
+        // Who asks nothing knows nothing: with classes that count alike, which of them a method then says is chance.
+        let score = |p: &Point| if p.acquisitions == 0.0 { nothing.unwrap_or(p.score) } else { p.score };
+        let place = points.map(|p| Place { cost: p.cost, score: score(p), error: p.score_error });
         (seed, Line::new(place.collect(), nothing))
     };
     // Of several trainings for one point each, the one in the middle.
@@ -289,7 +291,7 @@ impl Method {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Curve, Point};
+    use crate::compare::Curve;
 
     fn outcome(name: &str, seed: u64, points: &[(f64, f64)]) -> (Outcome, Times) {
         let point = |&(cost, score): &(f64, f64)| Point {
@@ -365,6 +367,22 @@ mod tests {
         let last = drawn.last().expect("points");
         assert!((last.score - 0.91).abs() < 1e-12 && (last.error - 0.02 / 2f64.sqrt()).abs() < 1e-12);
         assert_eq!(standing.everything.map(|at| at.cost), Some(4.0));
+    }
+
+    /// With balanced classes a belief without answers has no most probable class: no method is to gain by how it guesses.
+    #[test]
+    fn asking_nothing_is_the_same_for_all() {
+        let cells = [
+            outcome(NOTHING, 0, &[(0.0, 0.3)]),
+            outcome("a", 0, &[(0.0, 0.3), (2.0, 0.9)]),
+            outcome("b", 0, &[(0.0, 0.02), (2.0, 0.9)]),
+            outcome("c", 0, &[(2.0, 0.9)]),
+        ];
+        let standing = &Standing::all(&cells)[0];
+        for pair in standing.methods.windows(2) {
+            let between = standing.between(&pair[0], &pair[1]).expect("a seed");
+            assert!(between.mean.abs() < 1e-12, "{between:?}");
+        }
     }
 
     #[test]
