@@ -238,8 +238,12 @@ fn method(cells: &[&(Outcome, Times)], name: &str, nothing: Option<f64>) -> Meth
     };
     let line = |seed: u64| {
         let points = curves(seed).flat_map(|curve| &curve.points);
-        // Who asks nothing knows nothing: with classes that count alike, which of them a method then says is chance.
-        let score = |p: &Point| if p.acquisitions == 0.0 { nothing.unwrap_or(p.score) } else { p.score };
+        // Who asks nothing could give the best answer without any. With classes that count alike all are as probable then, and
+        // which of them a method names is chance.
+        let score = |p: &Point| match nothing {
+            Some(nothing) if p.acquisitions == 0.0 => p.score.max(nothing),
+            _ => p.score,
+        };
         let place = points.map(|p| Place { cost: p.cost, score: score(p), error: p.score_error });
         (seed, Line::new(place.collect(), nothing))
     };

@@ -3,7 +3,7 @@
 //!
 //! | kind | columns |
 //! |---|---|
-//! | number | the value, clipped to the training rows' quantiles (winsorized); from a thousand training rows on also how far it is through each piece between quantiles, and places where the classes change (a piecewise linear encoding); missing: their mean |
+//! | number | the value, clipped to the training rows' quantiles (winsorized); from a thousand training rows on also how far it is through each piece between quantiles, and from two thousand on between places where the classes change (a piecewise linear encoding); missing: their mean |
 //! | binary | 0 for the first value, 1 for the second; missing: their mean |
 //! | ordinal | 0, 1, 2, … in the order of its levels; missing: their mean |
 //! | date | year, month, day of week, and its age: the days before the training rows' latest; missing: their means |

@@ -49,24 +49,24 @@ fn check_refused(done: &Done, what: &str) {
 fn what_does_not_fit_is_told_before_it_is_read() {
     let dir = clinics("does-not-fit", 10);
     let done = train(&dir, &["--memory", "56M"]);
-    check_refused(&done, "clinic.csv: 16000 rows of 10 columns, which become 189, need about 75 MB");
-    check_refused(&done, "there are 59 MB (--memory). `querent train … --sample 5400` takes so many");
+    check_refused(&done, "clinic.csv: 16000 rows of 10 columns, which become 199, need about 76 MB");
+    check_refused(&done, "there are 59 MB (--memory). `querent train … --sample 5100` takes so many");
     assert!(!dir.0.join("runs").exists());
 
     // What was advised fits, and is said.
-    let done = train(&dir, &["--memory", "56M", "--sample", "5400", "--out", "some"]);
+    let done = train(&dir, &["--memory", "56M", "--sample", "5100", "--out", "some"]);
     assert_eq!(done.code, Some(0), "{}", done.err);
-    assert!(done.err.contains("training on 5400 of 16000 rows, chosen at random\n"), "{}", done.err);
-    assert!(done.err.contains("3780 training, 810 validation and 810 test rows"), "{}", done.err);
+    assert!(done.err.contains("training on 5100 of 16000 rows, chosen at random\n"), "{}", done.err);
+    assert!(done.err.contains("3570 training, 765 validation and 765 test rows"), "{}", done.err);
     let run = Run::load(&dir.0.join("some")).expect("a run");
-    assert_eq!((run.sample, run.sizes), (Some(5400), [3780, 810, 810]));
+    assert_eq!((run.sample, run.sizes), (Some(5100), [3570, 765, 765]));
 
     // The same rows are found again: by another run, and by whoever evaluates.
-    let again = train(&dir, &["--sample", "5400", "--out", "again"]);
+    let again = train(&dir, &["--sample", "5100", "--out", "again"]);
     assert_eq!((again.code, again.out.lines().nth(2)), (Some(0), done.out.lines().nth(2)), "{}", again.err);
     let eval = querent(&dir.0, &["eval", "some/model.safetensors", "--json"], "");
     assert!(
-        eval.out.contains("\"instances\": 810") || eval.out.contains("\"instances\":810"),
+        eval.out.contains("\"instances\": 765") || eval.out.contains("\"instances\":765"),
         "{}",
         eval.out
     );
@@ -74,7 +74,7 @@ fn what_does_not_fit_is_told_before_it_is_read() {
 
     // A run is gone on with as it was begun.
     let done = train(&dir, &["--sample", "5000", "--out", "some", "--resume"]);
-    check_refused(&done, "begun with --sample 5400");
+    check_refused(&done, "begun with --sample 5100");
     // More rows than there are: all of them.
     let done = train(&dir, &["--sample", "99999", "--out", "all"]);
     assert!(done.code == Some(0) && !done.err.contains("at random"), "{}", done.err);

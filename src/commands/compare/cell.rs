@@ -128,7 +128,7 @@ impl<'a> Work<'a> {
         let args = self.plan.train_args(querent::nmppg::NAME, self.problem, self.cell.seed);
         // What was set for NM-PPG is not meant for this, but what a table of one's own likes counts here as well.
         let mut args = train::Args { set: Vec::new(), ..args };
-        if self.cell.method == EVERYTHING {
+        if self.cell.method == EVERYTHING || data.problem().known_columns() > 0 {
             args.set = self.tried(&args, querent::nmppg::NAME)?;
         }
         let settings = train::reference(&args, data, self.cell.seed)?;

@@ -24,7 +24,7 @@ impl Schema {
         self.check_split()?;
         if let Some(pieces) = self.preprocessing.pieces.filter(|&pieces| pieces > MOST_PIECES) {
             return fail(format!(
-                "[preprocessing] pieces is {pieces}, but there can be {MOST_PIECES} at most, as each becomes a column"
+                "[preprocessing] pieces is {pieces}, but there can be {MOST_PIECES} at most, as each becomes a column or two"
             ));
         }
         let [low, high] = self.preprocessing.winsorize;

@@ -1,7 +1,7 @@
 //! What the training rows decide about a column: how its cells become numbers, and how those are scaled.
 
 use super::counts::MOST_WORDS;
-use super::knots::Numbers;
+use super::knots::{Numbers, most_cuts};
 use super::schema::{Column, Kind, Missing, Preprocessing, Schema};
 use super::target::spelling;
 use crate::data::dates::{self, Order, PARTS};
@@ -41,8 +41,6 @@ pub(super) struct Training<'a> {
     /// The class of each row of the table; none where they are not known.
     pub labels: &'a [u32],
     pub classes: usize,
-    /// How many rows each stands for: more than one where only the first of a long table are looked at.
-    pub weight: f64,
 }
 
 impl Raw {
@@ -131,6 +129,15 @@ impl Raw {
         }
     }
 
+    /// Cuts by classes that it may get at most, if it has so many rows in all.
+    pub fn most_cuts(&self, rows: u64, pieces: Option<usize>) -> usize {
+        let Raw::Numbers { cells, reading: Reading::Number(_) } = self else { return 0 };
+        let mut sorted: Vec<f64> =
+            cells.iter().filter(|cell| !cell.is_nan()).map(|&cell| cell.into()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        most_cuts(&sorted, rows, pieces)
+    }
+
     /// Appends the columns of a row's cell.
     pub fn encode(&self, field: &Field, row: u32, out: &mut Vec<f32>) -> Notice {
         match self {
@@ -178,8 +185,7 @@ pub(super) fn fit_field(
                     let labelled = present.iter().map(|&row| f64::from(cells[row as usize])).zip(labels);
                     let classes = if train.labels.is_empty() { 0 } else { train.classes };
                     let knots = |sorted: &[f64]| {
-                        Numbers { sorted, labelled, classes, weight: train.weight }
-                            .knots(schema.preprocessing.pieces)
+                        Numbers { sorted, labelled, classes }.knots(schema.preprocessing.pieces)
                     };
                     fit.numbers(values, *decimal, raw.is_constant(), knots)?
                 }

@@ -1,8 +1,8 @@
 //! Where the pieces of a number's encoding begin and end (a piecewise linear encoding: Gorishniy, Rubachev and Babenko,
 //! "On embeddings for numerical features in tabular deep learning", 2022, which has both kinds of them).
 //!
-//! At quantiles, so that each piece has as many rows; and where the classes change, which quantiles may miss, so that a network
-//! sees on which side of such a place a number is, however near it is.
+//! At quantiles, so that each piece has as many rows; and where the classes change, which quantiles may miss: what a network
+//! makes of the number may bend there.
 
 use crate::data::ranges::quantile;
 use std::cmp::Ordering;
@@ -19,8 +19,7 @@ const ROWS_OF_A_CUT: usize = 32;
 const PIECES_BY_ROWS: usize = 24;
 /// Places where the classes may cut, at most.
 const PLACES: usize = 1_024;
-/// What a cut has to gain beyond what it gains by chance, in nats. Of labels that have nothing to do with the number, twice
-/// the gain of a given cut is χ² with a degree of freedom less than there are classes (Wilks), and the best of many gains some nats more.
+/// How unlikely what a cut gains has to be by chance: e^−3 for a given cut.
 const BEYOND_CHANCE: f64 = 3.0;
 
 /// The numbers of the training rows, rising, and a class for each in the order of the rows; no classes where they are not known.
@@ -28,8 +27,6 @@ pub(super) struct Numbers<'a, L> {
     pub sorted: &'a [f64],
     pub labelled: L,
     pub classes: usize,
-    /// How many training rows each stands for.
-    pub weight: f64,
 }
 
 impl<L: Iterator<Item = (f64, u32)>> Numbers<'_, L> {
@@ -37,8 +34,7 @@ impl<L: Iterator<Item = (f64, u32)>> Numbers<'_, L> {
     /// there would be one piece only, which is the number itself.
     pub fn knots(self, pieces: Option<usize>) -> Vec<f64> {
         let rows = self.sorted.len();
-        let by_rows = if rows < FEW_ROWS { 0 } else { (rows / ROWS_OF_A_PIECE).min(PIECES_BY_ROWS) };
-        let pieces = pieces.unwrap_or(by_rows);
+        let pieces = pieces.unwrap_or(by_rows(rows));
         let at = |share: usize| quantile(self.sorted, share as f64 / pieces.max(1) as f64);
         let mut knots: Vec<f64> = (0..=pieces).map(at).collect();
         if rows >= FEW_LABELS && pieces > 0 && self.classes > 1 {
@@ -46,13 +42,24 @@ impl<L: Iterator<Item = (f64, u32)>> Numbers<'_, L> {
             let is_knot = |value: &f64| knots.binary_search_by(|knot| knot.total_cmp(value)).is_ok();
             let mut cuts = Places::new(self).cuts(pieces - 1);
             cuts.retain(|[low, high]| !(is_knot(low) && is_knot(high)));
-            // Never the upper one, also where there is no number between the two.
-            knots.extend(cuts.into_iter().map(|[low, high]| (low + (high - low) / 2.0).max(low)));
+            knots.extend(cuts.into_iter().map(|[low, high]| low.midpoint(high)));
             knots.sort_unstable_by(f64::total_cmp);
         }
         knots.dedup();
         if knots.len() > 2 { knots } else { Vec::new() }
     }
+}
+
+/// Pieces of as many rows each, where nobody says how many.
+fn by_rows(rows: usize) -> usize {
+    if rows < FEW_ROWS { 0 } else { (rows / ROWS_OF_A_PIECE).min(PIECES_BY_ROWS) }
+}
+
+/// Cuts by classes that a column can have at most, of which these numbers are known, rising, and which has so many in all.
+pub(super) fn most_cuts(sorted: &[f64], rows: u64, pieces: Option<usize>) -> usize {
+    let different = sorted.chunk_by(|a, b| a == b).count();
+    let pieces = pieces.unwrap_or(by_rows(rows.try_into().unwrap_or(usize::MAX)));
+    if rows < FEW_LABELS as u64 { 0 } else { pieces.saturating_sub(1).min(different.saturating_sub(1)) }
 }
 
 /// The places where a column may be cut, with the classes of what lies between them.
@@ -74,7 +81,7 @@ struct Run {
 
 impl Places {
     fn new<L: Iterator<Item = (f64, u32)>>(numbers: Numbers<'_, L>) -> Self {
-        let Numbers { sorted, labelled, classes, weight } = numbers;
+        let Numbers { sorted, labelled, classes } = numbers;
         let step = sorted.len().div_ceil(PLACES);
         let (mut edges, mut last) = (Vec::new(), 0);
         for at in 1..sorted.len() {
@@ -87,7 +94,7 @@ impl Places {
         let mut below = vec![0.0; (edges.len() + 2) * classes];
         for (value, label) in labelled {
             let interval = edges.partition_point(|[low, _]| *low < value);
-            below[(interval + 1) * classes + label as usize] += weight;
+            below[(interval + 1) * classes + label as usize] += 1.0;
         }
         for at in classes..below.len() {
             below[at] += below[at - classes];
@@ -115,7 +122,9 @@ impl Places {
     /// The cut of the intervals `from..to` that gains most, if it is more than chance gains.
     ///
     /// With n_c rows of class c among n, their entropy is −Σ n_c ln(n_c / n) = n ln n − Σ n_c ln n_c nats; a cut gains what the
-    /// two sides together have less of it.
+    /// two sides together have less of it. Of labels that have nothing to do with the number, twice the gain of a given cut is about χ²
+    /// with d degrees of freedom, one less than there are classes here (Wilks), which is above d + 2 √(d t) + 2 t with a chance
+    /// of at most e^−t (Laurent and Massart).
     fn best(&self, from: usize, to: usize) -> Option<Run> {
         let count = |at: usize, class: usize| self.below[at * self.classes + class];
         // Rows of the intervals `from..to`, and their entropy.
@@ -125,7 +134,9 @@ impl Places {
             (rows, n_ln_n(rows) - sum)
         };
         let (_, before) = entropy(from, to);
-        let mut best = Run { from, to, at: from, gain: BEYOND_CHANCE + (self.classes - 1) as f64 / 2.0 };
+        let there = (0..self.classes).filter(|&class| count(to, class) > count(from, class)).count();
+        let (d, t) = (there.saturating_sub(1) as f64, BEYOND_CHANCE);
+        let mut best = Run { from, to, at: from, gain: d / 2.0 + (d * t).sqrt() + t };
         for at in from + 1..to {
             let ((low, left), (high, right)) = (entropy(from, at), entropy(at, to));
             let gain = before - left - right;
@@ -149,7 +160,7 @@ mod tests {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let labelled = values.iter().copied().zip(labels.iter().copied());
-        Numbers { sorted: &sorted, labelled, classes, weight: 1.0 }.knots(pieces)
+        Numbers { sorted: &sorted, labelled, classes }.knots(pieces)
     }
 
     /// 0 to n − 1 in a mixed order.
@@ -182,15 +193,17 @@ mod tests {
         let label = |at: usize, seed: u64| {
             let mut h = (at as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(seed << 40);
             h = (h ^ (h >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            ((h >> 33) % 3) as u32
+            h >> 33
         };
-        let cuts: usize = (0..20)
-            .map(|seed| {
-                let labels: Vec<u32> = (0..values.len()).map(|at| label(at, seed)).collect();
-                knots(&values, &labels, 3, None).len() - 25
-            })
-            .sum();
-        assert!(cuts < 40, "{cuts} in 20 columns");
+        for classes in [2, 3, 5, 10, 26] {
+            let cuts = |seed: u64| {
+                let labels: Vec<u32> =
+                    (0..values.len()).map(|at| (label(at, seed) % classes) as u32).collect();
+                knots(&values, &labels, classes as usize, None).len() - 25
+            };
+            let cuts: usize = (0..20).map(cuts).sum();
+            assert!(cuts <= 10, "{cuts} in 20 columns of {classes} classes");
+        }
     }
 
     #[test]
@@ -204,5 +217,12 @@ mod tests {
         let two: Vec<f64> = labels.iter().map(|&label| label.into()).collect();
         assert_eq!(knots(&two, &labels, 2, None), [0.0; 0]);
         assert_eq!(knots(&vec![4.0; 5_000], &labels, 2, None), [0.0; 0]);
+        // What a table is told to need before it is read is never less.
+        for (values, most) in [(&mixed(3_000), 23), (&two, 1), (&vec![4.0; 5_000], 0)] {
+            let mut sorted = values.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            assert_eq!(most_cuts(&sorted, 3_000, None), most);
+            assert_eq!(most_cuts(&sorted, 1_999, None), 0);
+        }
     }
 }

@@ -148,7 +148,7 @@ fn fit(schema: &Schema, columns: &[Option<Raw>], settled: Settled, rows: [Vec<u3
                         train.iter().all(|&row| other.is_missing(row) == raw.is_missing(row))
                     })
             });
-            let training = Training { rows: train, labels: &labels, classes: classes.len(), weight: 1.0 };
+            let training = Training { rows: train, labels: &labels, classes: classes.len() };
             let field = fit_field(schema, index, raw, training, !flagged, &mut normalization)?;
             fields.push((index, field));
         }

@@ -10,7 +10,7 @@ use crate::data::Normalization;
 use crate::error::Result;
 
 /// Rows that are looked at to learn how many columns the encoding has: enough for every number to be cut into as many
-/// pieces as in a longer table.
+/// pieces as in a longer table (those that classes cut are counted as if there were as many as there may be).
 const LOOKED_AT: usize = 10_000;
 /// Questions of a case that are counted with, at most, as training has it by default.
 const QUESTIONS: usize = 30;
@@ -22,7 +22,7 @@ pub struct Survey {
     pub rows: u64,
     /// Columns of the table that are used, the target not counted.
     pub used: usize,
-    /// Columns that they become, about.
+    /// Columns that they become, about: rather too many than too few.
     pub columns: usize,
     /// What can be asked for.
     features: usize,
@@ -92,20 +92,17 @@ impl Survey {
     }
 }
 
-/// How many columns the encoding of so many rows has, by the first of them. What cannot be told from these rows counts as
-/// one; what is wrong with it is said when all are there.
+/// How many columns the encoding of so many rows has at most, by the first of them, whose classes may be others than those of the
+/// rest. What cannot be told from these rows counts as one; what is wrong with it is said when all are there.
 fn columns(schema: &Schema, loaded: &Loaded<'_>, of: u64) -> usize {
     let rows: Vec<u32> = (0..loaded.rows() as u32).collect();
-    let (labels, classes) = loaded.answers.strata();
-    // The more rows there are, the more cuts are no chance.
-    let weight = of as f64 / rows.len().max(1) as f64;
-    let training = Training { rows: &rows, labels: &labels, classes, weight };
+    let training = Training { rows: &rows, labels: &[], classes: 0 };
     let fields = loaded.columns.iter().enumerate().filter_map(|(index, raw)| Some((index, raw.as_ref()?)));
     fields
         .map(|(index, raw)| {
             let mut normalization = Normalization { mean: Vec::new(), scale: Vec::new() };
-            fit_field(schema, index, raw, training, true, &mut normalization)
-                .map_or(1, |field| field.columns())
+            let field = fit_field(schema, index, raw, training, true, &mut normalization);
+            field.map_or(1, |field| field.columns()) + raw.most_cuts(of, schema.preprocessing.pieces)
         })
         .sum()
 }
