@@ -38,8 +38,9 @@ const CELLS: &str = "the cells of a column";
 #[derive(Clone, Copy)]
 pub(super) struct Training<'a> {
     pub rows: &'a [u32],
-    /// The class of each row of the table; none where they are not known.
+    /// The class of each row of the table.
     pub labels: &'a [u32],
+    /// How many classes there are; 0 where they are not known, and `labels` has none.
     pub classes: usize,
 }
 
@@ -181,11 +182,11 @@ pub(super) fn fit_field(
             let values: Vec<f64> = present.iter().map(|&row| cells[row as usize].into()).collect();
             match reading {
                 Reading::Number(decimal) => {
-                    let labels = present.iter().filter_map(|&row| train.labels.get(row as usize).copied());
-                    let labelled = present.iter().map(|&row| f64::from(cells[row as usize])).zip(labels);
-                    let classes = if train.labels.is_empty() { 0 } else { train.classes };
+                    let rows = present.iter().map(|&row| row as usize);
+                    let labelled = rows.map(|row| (f64::from(cells[row]), train.labels[row]));
                     let knots = |sorted: &[f64]| {
-                        Numbers { sorted, labelled, classes }.knots(schema.preprocessing.pieces)
+                        let numbers = Numbers { sorted, labelled, classes: train.classes };
+                        numbers.knots(schema.preprocessing.pieces)
                     };
                     fit.numbers(values, *decimal, raw.is_constant(), knots)?
                 }

@@ -22,7 +22,8 @@ const PLACES: usize = 1_024;
 /// How unlikely what a cut gains has to be by chance: e^−3 for a given cut.
 const BEYOND_CHANCE: f64 = 3.0;
 
-/// The numbers of the training rows, rising, and a class for each in the order of the rows; no classes where they are not known.
+/// The numbers of the training rows, rising, and each with its class in the order of the rows, which is looked at only where there
+/// are classes.
 pub(super) struct Numbers<'a, L> {
     pub sorted: &'a [f64],
     pub labelled: L,
