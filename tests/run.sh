@@ -114,12 +114,16 @@ if [ $# -gt 0 ]; then
     cargo test --release --package querent "$@"
     exit
 fi
-# The studio page, for the tests that open it.
+# The studio page, for the tests that open it. It is built beside the tests, in a folder of its own.
+page=
 if [ "$QUERENT_GPU" = require ]; then
     rustup target add wasm32-unknown-unknown
-    sh web/studio/build.sh
+    sh web/studio/build.sh &
+    page=$!
 fi
-# Of the examples only those that tests run: building the others is a fifth of the time, and the linter looks at them.
-cargo build --release --package querent --example syn1 --example cube_nm
+# All at once, so that no core waits. Of the examples only those that tests run: building the others is a fifth of the time,
+# and the linter looks at them.
+cargo build --release --package querent --bins --tests --example syn1 --example cube_nm
+[ -z "$page" ] || wait "$page"
 cargo test --release --package querent --tests
 cargo test --release --package querent --doc

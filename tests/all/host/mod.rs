@@ -6,14 +6,17 @@ use querent::engine::kernels::Target;
 use querent::nmppg::Config;
 use querent::train::Recorded;
 use querent::{Engine, wgpu};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 pub struct Host {
     pub device: wgpu::Device,
     pub queue: wgpu::Queue,
     errors: Arc<AtomicUsize>,
     view: wgpu::TextureView,
+    // Kept, as what an engine has compiled is its own: a software adapter takes seconds for all of it.
+    engine: OnceLock<Engine>,
+    fused: OnceLock<Engine>,
 }
 
 /// How long a host goes on with a run that is to end. Frames here are not held back by a display: one that had nothing
@@ -72,16 +75,17 @@ impl Host {
             view_formats: &[],
         });
         let view = texture.create_view(&Default::default());
-        Self { device, queue, errors, view }
+        Self { device, queue, errors, view, engine: OnceLock::new(), fused: OnceLock::new() }
     }
 
     pub fn engine(&self) -> Engine {
-        Engine::on(self.device.clone(), self.queue.clone())
+        self.engine.get_or_init(|| Engine::on(self.device.clone(), self.queue.clone())).clone()
     }
 
     /// The engine as it is on a GPU: several calls are one dispatch.
     pub fn fused(&self) -> Engine {
-        Engine::on_as(self.device.clone(), self.queue.clone(), Target::Gpu)
+        let made = || Engine::on_as(self.device.clone(), self.queue.clone(), Target::Gpu);
+        self.fused.get_or_init(made).clone()
     }
 
     pub fn has_timestamps(&self) -> bool {
