@@ -3,7 +3,7 @@
 
 use super::train::Pace;
 use super::{Failure, Talk, interrupt, say};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use querent::data::table::{TableReader, unpacked};
 use querent::train::Training;
 use querent::{Engine, Error};
@@ -93,24 +93,36 @@ pub fn train(
         pace.begin(trainer);
     }
     let terminal = std::io::stderr().is_terminal() && talk > Talk::Quiet;
-    let most = trainer.epochs_at_most() as u64;
-    let bar = if terminal { ProgressBar::new(most) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} epochs, {eta} left, {msg}") {
-        bar.set_style(style);
+    let most = trainer.epochs_at_most();
+    let bar = if terminal { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    if let Ok(style) =
+        ProgressStyle::with_template("{bar:30} {prefix} epochs, {rate} steps/s, {eta} left, {msg}")
+    {
+        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = write!(out, "{:.0}", state.per_sec());
+        };
+        bar.set_style(style.with_key("rate", rate));
     }
     if terminal {
-        bar.set_position(trainer.epochs_behind() as u64);
-        bar.tick();
+        begin_epoch(&bar, trainer);
+        // Whatever was done before `--resume` took no time now.
+        bar.reset_eta();
     } else {
         say(
             talk,
             format_args!("training on {engine}: at most {most} epochs of {} steps", trainer.epoch_steps()),
         );
     }
-    while let Some(epoch) = trainer.epoch_blocking()? {
+    loop {
+        let before = (trainer.epochs_behind() * trainer.epoch_steps()) as u64;
+        let ended = if terminal {
+            trainer.epoch_watched_blocking(&mut |step| bar.set_position(before + step as u64))?
+        } else {
+            trainer.epoch_blocking()?
+        };
+        let Some(epoch) = ended else { break };
         let line = format!("{}: {}", epoch.title(), epoch.headline(trainer.best()));
         if terminal {
-            bar.set_position(trainer.epochs_behind() as u64);
             bar.set_message(line);
         } else {
             say(talk, format_args!("epoch {:3} {line}", epoch.index));
@@ -118,6 +130,9 @@ pub fn train(
         trainer.save_blocking(checkpoint)?;
         if let Some(pace) = &mut pace {
             pace.go_on(trainer);
+        }
+        if terminal {
+            begin_epoch(&bar, trainer);
         }
         if interrupt::pressed() {
             bar.abandon();
@@ -130,4 +145,12 @@ pub fn train(
     }
     bar.finish_and_clear();
     Ok(())
+}
+
+/// Puts the bar where the next epoch begins. It counts training steps, as an epoch may take minutes.
+fn begin_epoch(bar: &ProgressBar, trainer: &dyn Training) {
+    let (behind, most, steps) = (trainer.epochs_behind(), trainer.epochs_at_most(), trainer.epoch_steps());
+    bar.set_length((most * steps) as u64);
+    bar.set_position((behind * steps) as u64);
+    bar.set_prefix(format!("{behind}/{most}"));
 }

@@ -161,9 +161,10 @@ impl Engine {
 impl std::fmt::Display for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let threads = rayon::current_num_threads();
+        let s = if threads == 1 { "" } else { "s" };
         match &self.kind {
-            Kind::Cpu => write!(f, "cpu ({threads} threads, f32)"),
-            Kind::CpuF64 => write!(f, "cpu ({threads} threads, f64)"),
+            Kind::Cpu => write!(f, "cpu ({threads} thread{s}, f32)"),
+            Kind::CpuF64 => write!(f, "cpu ({threads} thread{s}, f64)"),
             Kind::Gpu(gpu) => {
                 let info = gpu.device().adapter_info();
                 write!(f, "gpu ({}, {})", info.name, info.backend)

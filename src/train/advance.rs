@@ -19,13 +19,9 @@ pub(super) struct Left {
 }
 
 impl Left {
-    fn new(budget: Option<Budget>) -> Self {
+    /// Without a budget there is no limit.
+    pub fn new(budget: Option<Budget>) -> Self {
         Self { budget, since: Instant::now(), done: Recorded::default() }
-    }
-
-    /// No limit.
-    pub fn all() -> Self {
-        Self::new(None)
     }
 
     /// How many of some runs may follow now, each of so many calls and operations. Anything above zero lets one in.

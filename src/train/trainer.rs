@@ -19,6 +19,8 @@ use std::collections::VecDeque;
 
 /// Calls of a submission of our own: enough to hide its cost, too few for a watchdog.
 const OWN_SLICE: Budget = Budget::Calls(512);
+/// Between two looks at how far it is, on the CPU engine.
+const GLANCE: Budget = Budget::Millis(50.0);
 
 /// A method's training run.
 ///
@@ -157,18 +159,35 @@ impl<M: Method> Trainer<M> {
     /// the device was lost: [`Trainer::resume_on`] continues on another one. Or the host has recorded work
     /// that it did not submit.
     pub fn epoch_blocking(&mut self) -> Result<Option<Epoch>> {
+        self.end_epoch(None)
+    }
+
+    /// The same, and tells several times a second how many training steps of the epoch are done, for who shows it to somebody.
+    ///
+    /// # Errors
+    /// As [`Trainer::epoch_blocking`].
+    pub fn epoch_watched_blocking(&mut self, watch: &mut dyn FnMut(usize)) -> Result<Option<Epoch>> {
+        self.end_epoch(Some(watch))
+    }
+
+    fn end_epoch(&mut self, watch: Option<&mut dyn FnMut(usize)>) -> Result<Option<Epoch>> {
         self.procedure.check()?;
         self.collect()?;
         if self.news.is_empty() {
-            self.drive_blocking()?;
+            self.drive_blocking(watch)?;
         }
         Ok(self.news.pop_front())
     }
 
     /// Carries the procedure out to the end of the epoch, if there is one.
-    fn drive_blocking(&mut self) -> Result<()> {
+    fn drive_blocking(&mut self, mut watch: Option<&mut dyn FnMut(usize)>) -> Result<()> {
         if self.slices.is_none() {
-            return self.drive_here(&mut Left::all()).map(|_| ());
+            let budget = watch.as_ref().map(|_| GLANCE);
+            // Once more after the news of an epoch: what follows from it is part of it.
+            while self.drive_here(&mut Left::new(budget))?.dispatches > 0 {
+                self.tell(&mut watch);
+            }
+            return Ok(());
         }
         // What the host has recorded comes first.
         self.settle_blocking()?;
@@ -177,9 +196,17 @@ impl<M: Method> Trainer<M> {
                 self.settle_blocking()?;
             }
             self.collect()?;
+            self.tell(&mut watch);
         }
         self.submit(OWN_SLICE, self.procedure.first_of_epoch)?;
         Ok(())
+    }
+
+    /// Says how far the epoch is, as long as it goes on.
+    fn tell(&self, watch: &mut Option<&mut dyn FnMut(usize)>) {
+        if let Some(watch) = watch.as_mut().filter(|_| self.news.is_empty()) {
+            watch(self.procedure.steps_done());
+        }
     }
 
     /// Records and submits a slice of our own, of the work before an item of the list.

@@ -19,6 +19,11 @@ pub trait Training: wgpu::WasmNotSend {
     /// A gradient was not a finite number: [`Training::finish_blocking`] still gives the best weights. Or the device
     /// was lost.
     fn epoch_blocking(&mut self) -> Result<Option<Epoch>>;
+    /// The same, and tells several times a second how many training steps of the epoch are done.
+    ///
+    /// # Errors
+    /// As [`Training::epoch_blocking`].
+    fn epoch_watched_blocking(&mut self, watch: &mut dyn FnMut(usize)) -> Result<Option<Epoch>>;
     /// The epochs so far.
     fn history(&self) -> &[Epoch];
     /// Training steps of an epoch.
@@ -107,6 +112,9 @@ pub trait Training: wgpu::WasmNotSend {
 impl<M: Method> Training for Trainer<M> {
     fn epoch_blocking(&mut self) -> Result<Option<Epoch>> {
         Trainer::epoch_blocking(self)
+    }
+    fn epoch_watched_blocking(&mut self, watch: &mut dyn FnMut(usize)) -> Result<Option<Epoch>> {
+        Trainer::epoch_watched_blocking(self, watch)
     }
     fn history(&self) -> &[Epoch] {
         Trainer::history(self)

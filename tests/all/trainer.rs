@@ -35,6 +35,34 @@ fn finish(mut trainer: Trainer) -> (Trainer, Model) {
     (trainer, model)
 }
 
+/// Somebody who watches a run is told how far an epoch is, and changes nothing.
+#[test]
+fn a_run_may_be_watched() {
+    let data = data(256);
+    for (name, engine) in engines() {
+        // So long that there is something to tell.
+        let steps = if name == "cpu" { 1000 } else { 20 };
+        let config = short().with(|c| c.schedule.epoch_steps = steps);
+        let (plain, expected) = finish(trainer(&engine, &data, config.clone()));
+        let mut watched = trainer(&engine, &data, config);
+        let mut told = 0;
+        loop {
+            let (mut last, most) = (0, watched.epoch_steps());
+            let mut watch = |step: usize| {
+                assert!(last <= step && step <= most, "{name}: {step} after {last} of {most}");
+                (last, told) = (step, told + 1);
+            };
+            if watched.epoch_watched_blocking(&mut watch).expect("trains").is_none() {
+                break;
+            }
+        }
+        assert!(told > plain.history().len(), "{name}: told {told} times");
+        assert_eq!(watched.history().len(), plain.history().len());
+        let model = watched.finish_blocking().expect("reads");
+        assert_eq!(weights(&model), weights(&expected), "{name}");
+    }
+}
+
 #[test]
 fn a_killed_run_continues_with_equal_bits() {
     let folder = TempDir::new("trainer");

@@ -154,14 +154,17 @@ fn joined(rolling: JoinHandle<Result<Round>>) -> Result<Round> {
 
 impl Training for Trainer {
     fn epoch_blocking(&mut self) -> Result<Option<Epoch>> {
-        if let Some(epoch) = self.inner.epoch_blocking()? {
+        self.epoch_watched_blocking(&mut |_| {})
+    }
+    fn epoch_watched_blocking(&mut self, watch: &mut dyn FnMut(usize)) -> Result<Option<Epoch>> {
+        if let Some(epoch) = self.inner.epoch_watched_blocking(watch)? {
             return Ok(Some(epoch));
         }
         if !self.waits() {
             return Ok(None);
         }
         self.roll_out_blocking()?;
-        self.inner.epoch_blocking()
+        self.inner.epoch_watched_blocking(watch)
     }
     fn history(&self) -> &[Epoch] {
         self.inner.history()
