@@ -19,7 +19,8 @@ thirds of the way from one question to there. At the mean cost of its test rows 
          validation rows. Between the lists just below and just above the cost, in proportion.
 
 `everything` sees all features: Querent's own (`train --baselines`), boosting, forest. For tables that are judged by macro-F1
-each competitor is also tried with balanced class weights, and the better one on the validation rows is taken.
+each competitor is also tried with the two class weights that Querent knows, "root" and "balanced", and the best one on the
+validation rows is taken.
 
 With --unavailable, each feature of each test row cannot be had with that chance. Querent asks through the rows with
 `ask --json` and is told so; boosting learns from training rows with as many holes, at random too. "Empty" counts the answers
@@ -221,7 +222,12 @@ class Split:
         return float(score), float(-np.log(np.clip(chances[np.arange(len(y)), y], 1e-3, 1)).mean())
 
     def weights(self):
-        return [None] if self.metric == "accuracy" else [None, "balanced"]
+        """The class weights to try."""
+        if self.metric == "accuracy":
+            return [None]
+        counts = np.bincount(self.y[self.train], minlength=len(self.classes))
+        root = len(self.train) / (np.sqrt(counts).sum() * np.sqrt(np.maximum(counts, 1)))
+        return [None, dict(enumerate(root)), "balanced"]
 
 
 def numeric(column):
@@ -399,7 +405,7 @@ def problem(split, folder, querent):
     if read["target"].get("classes") is None or len(read["target"]["classes"]) != len(split.classes):
         raise RuntimeError(f"{file}: `init` has other classes than the table")
     # Whether classes are weighed goes with what is judged by, as `init` itself has it.
-    weights = "none" if split.metric == "accuracy" else "balanced"
+    weights = "none" if split.metric == "accuracy" else "root"
     for key, value in (("metric", split.metric), ("weights", weights)):
         if read["target"][key] != value:
             text, count = re.subn(rf'(?m)^{key} = "\w+"', f'{key} = "{value}"', text)

@@ -18,7 +18,7 @@ fn several_models_make_a_report() {
     train_quickly(&dir.0, &several);
     for place in ["alpha_0.001_seed_0", "alpha_0.001_seed_1", "alpha_0.1_seed_0", "alpha_0.1_seed_1"] {
         let model = Model::load(dir.0.join("run").join(place).join("model.safetensors")).expect("loads");
-        assert_eq!(model.problem().known_columns(), 16, "age and its eleven pieces, and four seasons");
+        assert_eq!(model.problem().known_columns(), 8, "age and its three pieces, and four seasons");
         assert_eq!(model.encoding().expect("of a table").known.len(), 2);
     }
     // All is there: nothing is trained again.

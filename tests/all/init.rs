@@ -4,6 +4,7 @@
 
 use crate::command::{QUICK, querent, train_quickly};
 use crate::common::TempDir;
+use querent::data::table::{Schema, TableReader, prepare};
 use std::fmt::Write as _;
 
 struct Bench(TempDir);
@@ -297,4 +298,29 @@ fn dates_text_splits_and_sentinels_are_found() {
     assert!(out.contains("192 training, 0 validation and 48 test rows"), "{out}");
     assert!(toml.contains("# none validate"), "{toml}");
     train_quickly(&bench.0.0, &["problem.toml", "--out", "third"]);
+}
+
+/// Where one class is rare, rows of it count more and F1 is what is judged by, from the draft to the trained problem.
+#[test]
+fn rare_classes_count_more() {
+    let bench = Bench::new("rare");
+    let mut text = String::from("height,colour,outcome\n");
+    for row in 0..200 {
+        let rare = row % 10 == 0;
+        let height = if rare { 100 + row % 7 } else { row % 53 };
+        let _ =
+            writeln!(text, "{height},{},{}", ["red", "green"][row % 2], ["usual", "rare"][usize::from(rare)]);
+    }
+    bench.write("table.csv", text);
+    let (_, problem) = bench.init(&["table.csv", "--target", "outcome"], "");
+    assert!(
+        problem.contains("\nweights = \"root\"  #") && problem.contains("\nmetric = \"macro_f1\""),
+        "{problem}"
+    );
+    let schema = Schema::load(bench.0.0.join("problem.toml")).expect("reads");
+    let table = TableReader::open(bench.0.0.join("table.csv")).expect("opens");
+    let weights = prepare(table, &schema).expect("prepares").data.problem().class_weights().to_vec();
+    // 20 rows of 200, so that one counts three times as much as a usual one, give or take what the split has of each.
+    let ratio = weights[0].max(weights[1]) / weights[0].min(weights[1]);
+    assert!((2.0..4.5).contains(&ratio), "{weights:?}");
 }

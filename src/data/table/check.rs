@@ -205,7 +205,7 @@ mod tests {
         says(&(feature("cost = 2") + &feature("cost = 2")), "both named `u`");
         says(&(feature("known = true") + second), "either both are known or none");
         says("[[feature]]\nname = \"u\"\nkind = \"ordinal\"\ncost = 1", "needs values");
-        says("weights = \"heavy\"\n", "must be \"none\", \"balanced\" or a list");
+        says("weights = \"heavy\"\n", "must be \"none\", \"root\", \"balanced\" or a list");
         says("weights = [1.0]\n", "1 weights for 2 classes");
         says("bins = 3\n", "only one of classes, bins and edges");
         let number = |text: &str, what: &str| {

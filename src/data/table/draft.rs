@@ -101,9 +101,11 @@ fn write_target(out: &mut String, target: &str, found: &Profile) -> std::fmt::Re
             if found.number.is_some() { "move the edges" } else { "put it into `drop`, or merge it" };
         check(out, &format!("class `{class}` has {count} row(s), at least 3 are needed: {advice}"))?;
     }
-    let (weights, metric) =
-        if found.is_imbalanced() { ("balanced", "macro_f1") } else { ("none", "accuracy") };
-    writeln!(out, "weights = \"{weights}\"  # \"none\", \"balanced\" (each class counts alike), or a list")?;
+    let (weights, metric) = if found.is_imbalanced() { ("root", "macro_f1") } else { ("none", "accuracy") };
+    writeln!(
+        out,
+        "weights = \"{weights}\"  # \"none\", \"root\" (rare classes count more), \"balanced\" (all alike), or a list"
+    )?;
     writeln!(out, "metric = \"{metric}\"  # \"accuracy\" or \"macro_f1\"")?;
     if found.unlabelled > 0 {
         check(out, &format!("{} rows have no class: they are left out", found.unlabelled))?;

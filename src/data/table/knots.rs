@@ -11,8 +11,8 @@ use std::cmp::Ordering;
 const FEW_ROWS: usize = 1_000;
 /// Nor by the classes of fewer than these, which would be learned by heart (docs/training.md has what was measured).
 const FEW_LABELS: usize = 2_000;
-/// Training rows of a piece at least.
-const ROWS_OF_A_PIECE: usize = 100;
+/// Training rows of a piece at least (docs/training.md has what was measured).
+const ROWS_OF_A_PIECE: usize = 300;
 /// The same of pieces that the classes cut.
 const ROWS_OF_A_CUT: usize = 32;
 /// Pieces at most, where nobody says how many; and as many again by classes.
@@ -176,7 +176,8 @@ mod tests {
         let labels: Vec<u32> = values.iter().map(|v| u32::from((1_010.0..1_060.0).contains(v))).collect();
         let found = knots(&values, &labels, 2, None);
         let by_rows = knots(&values, &[], 1, None);
-        assert_eq!(by_rows.len(), 25, "as many pieces as there may be");
+        assert_eq!(by_rows.len(), 11, "a piece for each 300 rows");
+        assert_eq!(knots(&mixed(9_000), &[], 1, None).len(), 25, "as many pieces as there may be");
         let added: Vec<f64> = found.iter().copied().filter(|knot| !by_rows.contains(knot)).collect();
         assert_eq!(added.len(), 2, "{added:?}");
         // Places are at least three rows apart.
@@ -200,7 +201,7 @@ mod tests {
             let cuts = |seed: u64| {
                 let labels: Vec<u32> =
                     (0..values.len()).map(|at| (label(at, seed) % classes) as u32).collect();
-                knots(&values, &labels, classes as usize, None).len() - 25
+                knots(&values, &labels, classes as usize, Some(24)).len() - 25
             };
             let cuts: usize = (0..20).map(cuts).sum();
             assert!(cuts <= 10, "{cuts} in 20 columns of {classes} classes");
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(knots(&two, &labels, 2, None), [0.0; 0]);
         assert_eq!(knots(&vec![4.0; 5_000], &labels, 2, None), [0.0; 0]);
         // What a table is told to need before it is read is never less.
-        for (values, most) in [(&mixed(3_000), 23), (&two, 1), (&vec![4.0; 5_000], 0)] {
+        for (values, most) in [(&mixed(3_000), 9), (&two, 1), (&vec![4.0; 5_000], 0)] {
             let mut sorted = values.clone();
             sorted.sort_unstable_by(f64::total_cmp);
             assert_eq!(most_cuts(&sorted, 3_000, None), most);

@@ -209,12 +209,38 @@ fn fit(schema: &Schema, columns: &[Option<Raw>], settled: Settled, rows: [Vec<u3
 fn class_weights(schema: &Schema, classes: usize, labels: &[u32], train: &[u32]) -> Vec<f64> {
     match &schema.target.weights {
         Weights::Each(weights) => weights.clone(),
-        Weights::Named(NamedWeights::Balanced) => {
-            let mut counts = vec![0usize; classes];
-            train.iter().for_each(|&row| counts[labels[row as usize] as usize] += 1);
-            let each = |count: usize| train.len() as f64 / (classes * count.max(1)) as f64;
-            counts.into_iter().map(each).collect()
+        Weights::Named(NamedWeights::Root) => inverse(0.5, classes, labels, train),
+        Weights::Named(NamedWeights::Balanced) => inverse(1.0, classes, labels, train),
+        Weights::Named(NamedWeights::None) | Weights::Unset => vec![1.0; classes],
+    }
+}
+
+/// For each class n^-power, n being its training rows, times what makes the mean over all rows 1. A class without any is
+/// taken to have one.
+fn inverse(power: f64, classes: usize, labels: &[u32], train: &[u32]) -> Vec<f64> {
+    let mut counts = vec![0usize; classes];
+    train.iter().for_each(|&row| counts[labels[row as usize] as usize] += 1);
+    let counts: Vec<f64> = counts.into_iter().map(|count| count.max(1) as f64).collect();
+    let sum: f64 = counts.iter().map(|n| n.powf(1.0 - power)).sum();
+    counts.iter().map(|n| train.len() as f64 / (sum * n.powf(power))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows count 1 on average, and the root is halfway between counting alike and classes counting alike.
+    #[test]
+    fn classes_weigh_by_their_rows() {
+        // Of the training rows, 9 are of class 0 and one is of class 1; the others do not count.
+        let labels = [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1];
+        let train: Vec<u32> = (0..10).collect();
+        let root = inverse(0.5, 2, &labels, &train);
+        let balanced = inverse(1.0, 2, &labels, &train);
+        assert_eq!(balanced, [10.0 / 18.0, 5.0]);
+        for weights in [&root, &balanced] {
+            assert!((9.0 * weights[0] + weights[1] - 10.0).abs() < 1e-12, "{weights:?}");
         }
-        _ => vec![1.0; classes],
+        assert!((root[1] / root[0] - 3.0).abs() < 1e-12 && (balanced[1] / balanced[0] - 9.0).abs() < 1e-12);
     }
 }

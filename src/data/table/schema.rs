@@ -71,10 +71,10 @@ pub struct Target {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "weights must be \"none\", \"balanced\" or a list of numbers, one for each class"
+    expecting = "weights must be \"none\", \"root\", \"balanced\" or a list of numbers, one for each class"
 )]
 pub enum Weights {
-    /// `"none"` or `"balanced"`.
+    /// `"none"`, `"root"` or `"balanced"`.
     Named(NamedWeights),
     /// One for each class.
     Each(Vec<f64>),
@@ -90,6 +90,8 @@ pub enum Weights {
 pub enum NamedWeights {
     /// All alike.
     None,
+    /// Each class by the root of its rows, halfway between the other two: what macro-F1 is best served by.
+    Root,
     /// Each class as much as any other: rows / (classes · rows of the class).
     Balanced,
 }
@@ -128,7 +130,7 @@ pub struct Preprocessing {
     /// What is done about missing cells.
     pub missing: Missing,
     /// Pieces of equally many rows that numbers are cut into, so that fine differences are seen; 0: none. By default from 1,000
-    /// training rows on, one for each 100 of them, 24 at most. From 2,000 rows on the classes cut them further, at most as
+    /// training rows on, one for each 300 of them, 24 at most. From 2,000 rows on the classes cut them further, at most as
     /// often again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pieces: Option<usize>,
