@@ -150,7 +150,7 @@ pub fn train(
 /// Puts the bar where the next epoch begins. It counts training steps, as an epoch may take minutes.
 fn begin_epoch(bar: &ProgressBar, trainer: &dyn Training) {
     let (behind, most, steps) = (trainer.epochs_behind(), trainer.epochs_at_most(), trainer.epoch_steps());
+    bar.set_prefix(format!("{behind}/{most}"));
     bar.set_length((most * steps) as u64);
     bar.set_position((behind * steps) as u64);
-    bar.set_prefix(format!("{behind}/{most}"));
 }
