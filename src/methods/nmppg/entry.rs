@@ -53,6 +53,9 @@ const LARGE_BATCH: usize = 1024;
 const MANY_ROWS: usize = 20_000;
 /// Its share of the loss on sub-masks is then less, and what it is for gets the rest.
 const FEWER_SUBMASKS: f64 = 0.2;
+/// Batches of a table that is gone through once an epoch, or in part, and of one of many features. Where no row is seen so
+/// often that it is learned by heart, four times the updates in the same time are worth more than gradients of half the noise.
+const SMALL_BATCH: usize = 32;
 /// More instances a step than this many times the default: of faster rates than theirs nothing is known.
 const MOST_TIMES: f64 = 8.0;
 /// The moving average of the weights reaches back over at most this share of a short run's steps.
@@ -65,8 +68,8 @@ fn has_many_features(data: &Dataset) -> bool {
 }
 
 impl Config {
-    /// The default settings for a table: small ones get dropout and fewer steps an epoch, large ones fewer sub-masks, and
-    /// those of many features settings of their own.
+    /// The default settings for a table: small ones get dropout and fewer steps an epoch, large ones fewer sub-masks, still
+    /// larger ones small batches, and those of many features settings of their own.
     pub fn for_table(data: &Dataset, alpha: impl Into<Alpha>) -> Self {
         let rows = data.sizes()[0];
         let mut config = Self::new(alpha);
@@ -80,6 +83,11 @@ impl Config {
         if rows >= MANY_ROWS {
             config.predictor.submasks = FEWER_SUBMASKS;
         }
+        let (pass, steps) = (usual::pass(rows, config.batch), config.schedule.epoch_steps);
+        if usual::whole_passes(steps, pass) == pass {
+            config.schedule.epoch_steps *= config.batch / SMALL_BATCH;
+            config.batch = SMALL_BATCH;
+        }
         config.settled()
     }
 
@@ -88,7 +96,7 @@ impl Config {
     /// of their time (docs/training.md has what each brings).
     fn for_many_features(self) -> Self {
         self.with(|c| {
-            c.batch = 32;
+            c.batch = SMALL_BATCH;
             (c.networks.policy, c.networks.predictor) = ([512, 128], [256, 256]);
             (c.gradient.through_policy, c.gradient.reinforce_from) = (false, 1.0);
             (c.predictor.submasks, c.predictor.focus, c.predictor.input_noise) = (0.05, 0.0, 0.0);
@@ -143,7 +151,8 @@ mod tests {
 
     #[test]
     fn rates_and_lengths_follow_from_a_large_batch() {
-        let data = synthetic::syn1(0, [60_000, 100, 100]).expect("valid");
+        const ROWS: usize = 55 * 1024;
+        let data = synthetic::syn1(0, [ROWS, 100, 100]).expect("valid");
         let defaults = (ENTRY.defaults)(&data);
         let settled = |changes: &[&str]| {
             let mut chosen = defaults.clone();
@@ -156,11 +165,11 @@ mod tests {
         assert_eq!(usual, read(&defaults).expect("reads").schedule);
         let large = settled(&["batch=1024"]);
         assert_eq!((usual.epoch_steps, large.epoch_steps), (900, 113));
-        // As many rows: one pass over them each.
+        // As many rows: two passes over them each.
         let rows = |schedule: &super::super::Schedule, batch| {
-            batch * usual::whole_passes(schedule.epoch_steps, usual::pass(60_000, batch))
+            batch * usual::whole_passes(schedule.epoch_steps, usual::pass(ROWS, batch))
         };
-        assert!(rows(&usual, 128).abs_diff(rows(&large, 1024)) < 1024);
+        assert_eq!([rows(&usual, 128), rows(&large, 1024)], [2 * ROWS; 2]);
         assert!((large.policy_rate / usual.policy_rate - 8f64.sqrt()).abs() < 1e-12);
         assert!((large.predictor_rate / usual.predictor_rate - 8f64.sqrt()).abs() < 1e-12);
         assert_eq!((usual.ema, large.ema), (0.0025, 0.02));
@@ -178,6 +187,19 @@ mod tests {
             let config = Config::for_table(&data, 0.02);
             assert_eq!((config.networks.dropout, config.predictor.submasks), (dropout, submasks), "{rows}");
         }
+    }
+
+    #[test]
+    fn what_is_gone_through_once_an_epoch_gets_small_batches() {
+        let settings = |rows: usize| {
+            let data = synthetic::syn1(0, [rows, 100, 100]).expect("valid");
+            let config = Config::for_table(&data, 0.02);
+            let pass = usual::pass(rows, config.batch);
+            (config.batch, config.schedule.epoch_steps, config.whole_passes(pass) / pass)
+        };
+        assert_eq!(settings(57_727), (128, 900, 2));
+        assert_eq!(settings(57_728), (SMALL_BATCH, 3_600, 1));
+        assert_eq!(settings(300_000), (SMALL_BATCH, 3_600, 1));
     }
 
     #[test]
