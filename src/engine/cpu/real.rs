@@ -4,7 +4,7 @@ use super::args::Args;
 use super::matmul::{Product, plain_product, vector_product};
 use super::pack::{Pack, Vector};
 use crate::engine::kernels::{Twin, WORDS};
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -59,9 +59,6 @@ pub trait Real:
     fn set<S: Simd>(simd: S) -> <Self::Pack<S> as Pack>::Set;
     /// A twin for these numbers.
     fn twin(twin: &Twin) -> fn(pulp::Arch, &[u32; WORDS], Args<Self>);
-    /// Runs what is written for any instruction set: f32 with this one, f64 without vectors. That has to be right and not
-    /// fast, and would take half of the library's build if it were compiled for every set.
-    fn dispatch<O: WithSimd>(arch: pulp::Arch, operation: O) -> O::Output;
     /// A matrix product.
     fn product(product: Product<Self>);
 
@@ -89,10 +86,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    (
-        $type:ident, $floor:literal, $tiny:literal, $exp:path, $ln:path,
-        $dispatch:path, $product:path, $pack:ty, $set:expr
-    ) => {
+    ($type:ident, $floor:literal, $tiny:literal, $exp:path, $ln:path, $product:path, $pack:ty, $set:expr) => {
         impl Real for $type {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -135,9 +129,6 @@ macro_rules! real {
             fn twin(twin: &Twin) -> fn(pulp::Arch, &[u32; WORDS], Args<Self>) {
                 twin.$type
             }
-            fn dispatch<O: WithSimd>(arch: pulp::Arch, operation: O) -> O::Output {
-                $dispatch(arch, operation)
-            }
             fn product(product: Product<Self>) {
                 $product(product);
             }
@@ -145,12 +136,8 @@ macro_rules! real {
     };
 }
 
-real!(f32, -87.0, 1e-18, exp_f32, ln_f32, pulp::Arch::dispatch, vector_product, Vector<S>, |simd| simd);
-real!(f64, -700.0, 0.0, f64::exp, f64::ln, without_vectors, plain_product, f64, |_| ());
-
-fn without_vectors<O: WithSimd>(_: pulp::Arch, operation: O) -> O::Output {
-    operation.with_simd(pulp::Scalar::new())
-}
+real!(f32, -87.0, 1e-18, exp_f32, ln_f32, vector_product, Vector<S>, |simd| simd);
+real!(f64, -700.0, 0.0, f64::exp, f64::ln, plain_product, f64, |_| ());
 
 /// eˣ for x in −87 … 88 without a branch or a call, so that loops over it become vector code:
 /// x = n ln 2 + r with n whole, eʳ by a polynomial (Cephes), times 2ⁿ by its bits.

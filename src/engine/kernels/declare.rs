@@ -51,7 +51,7 @@ macro_rules! kernel {
                 fn work(&self) -> $crate::engine::kernels::Work { let $w = self; $work }
             }
 
-            /// Run through `pulp`, the twin for f32 is compiled for several instruction sets and the best one this
+            /// Run through `pulp`, the twin is compiled for several instruction sets and the best one this
             /// machine has is taken; that is why twins are inlined.
             fn twin<T: Real>(arch: pulp::Arch, words: &[u32; WORDS], args: Args<T>) {
                 struct Run<'a, T>($id, Args<'a, T>);
@@ -62,7 +62,7 @@ macro_rules! kernel {
                         $crate::engine::kernels::twin_call!(simd, T, S, &self.0, self.1, $($twin)+);
                     }
                 }
-                T::dispatch(arch, Run($id::from_words(words), args));
+                arch.dispatch(Run($id::from_words(words), args));
             }
         };
     };

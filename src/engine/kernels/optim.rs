@@ -73,7 +73,7 @@ fn adam<T: Real>(p: &Adam, mut args: Args<T>) {
         .enumerate()
         .map(|(chunk, ((values, mean), variance))| {
             let grad = Gradients { all: grad, len, lanes: p.lanes as usize, at: chunk * CHUNK };
-            T::dispatch(arch, Update { values, mean, variance, grad, settings: update })
+            arch.dispatch(Update { values, mean, variance, grad, settings: update })
         })
         .reduce(|| true, |a, b| a && b);
     if !finite {
