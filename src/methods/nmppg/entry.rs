@@ -29,7 +29,7 @@ pub static ENTRY: Entry = Entry {
         defaults.schedule.ema = base;
         storable("the configuration", &config.for_batch(&defaults).settled())
     },
-    // Where updates are what is short, no device is fast enough to make up for fewer.
+    // Of hundreds of features, no device is fast enough to make up for fewer updates.
     large_batch: |data| (!has_many_features(data)).then_some(LARGE_BATCH),
     tried: super::trial::TRIED,
     try_blocking: |engine, data, settings, names| Ok(read(settings)?.tried_blocking(engine, data, names)?.1),
@@ -83,8 +83,8 @@ impl Config {
         if rows >= MANY_ROWS {
             config.predictor.submasks = FEWER_SUBMASKS;
         }
-        let (pass, steps) = (usual::pass(rows, config.batch), config.schedule.epoch_steps);
-        if usual::whole_passes(steps, pass) == pass {
+        let pass = usual::pass(rows, config.batch);
+        if config.whole_passes(pass) == pass {
             config.schedule.epoch_steps *= config.batch / SMALL_BATCH;
             config.batch = SMALL_BATCH;
         }
