@@ -79,7 +79,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub(super) epochs: Option<usize>,
     /// Training steps of an epoch, at most: it has as many whole passes over the training rows as fit into them, and at
-    /// least one, however long that is [default: the method's, NM-PPG's 900, or 20 passes if they are fewer, or one if it is more].
+    /// least one, however long that is [default: the method's, NM-PPG's 900, or 20 passes if they are fewer].
     #[arg(long, value_name = "N")]
     pub(super) epoch_steps: Option<usize>,
     /// Questions asked of one instance, at most [default: all, at most 30].
