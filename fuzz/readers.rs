@@ -6,7 +6,7 @@
 use querent::asking::lines::{Failure, talk};
 use querent::compare::{Cell, Standing, Table, check};
 use querent::data::catalog::read_idx;
-use querent::data::table::{Schema, TableReader, draft, prepare, profile, read_prices, unpacked};
+use querent::data::table::{Profile, Schema, TableReader, draft, prepare, profile, read_prices, unpacked};
 use querent::data::{Dataset, synthetic};
 use querent::methods::{METHODS, set};
 use querent::run::Run;
@@ -74,9 +74,11 @@ pub fn problems(bytes: &[u8]) -> bool {
 
 /// A price list for `querent init --prices`.
 pub fn prices(bytes: &[u8]) -> bool {
-    let Ok(found) = open(&clinic(40)).and_then(|table| profile(table, TARGET)) else { return false };
-    let Ok(prices) = open(bytes).and_then(|list| read_prices(list, &found)) else { return false };
-    let text = draft(Path::new("t.csv"), TARGET, &found, &prices);
+    static FOUND: LazyLock<Profile> = LazyLock::new(|| {
+        open(&clinic(40)).and_then(|table| profile(table, TARGET)).unwrap_or_else(|error| panic!("{error}"))
+    });
+    let Ok(prices) = open(bytes).and_then(|list| read_prices(list, &FOUND)) else { return false };
+    let text = draft(Path::new("t.csv"), TARGET, &FOUND, &prices);
     Schema::parse(&text).is_ok()
 }
 
@@ -128,9 +130,14 @@ pub fn start(method: usize, data: &Dataset) -> Box<dyn Training> {
 /// A checkpoint that a run is to go on from.
 pub fn checkpoints(bytes: &[u8]) -> bool {
     static ROWS: LazyLock<Dataset> = LazyLock::new(rows);
+    thread_local! {
+        /// A run that has gone on from nothing yet: what refuses a checkpoint is as it was, and building one takes longest.
+        static FRESH: std::cell::Cell<Option<Box<dyn Training>>> = const { std::cell::Cell::new(None) };
+    }
     let Some(path) = file_of("checkpoint.safetensors", bytes) else { return false };
-    let mut training = start(0, &ROWS);
+    let mut training = FRESH.take().unwrap_or_else(|| start(0, &ROWS));
     if training.resume(&path).is_err() {
+        FRESH.set(Some(training));
         return false;
     }
     let behind = training.history().len();
