@@ -197,6 +197,14 @@ pub static CATALOG: &[Entry] = &[
         8,
         |seed| synthetic::cube_nm(seed, synthetic::CUBE_SIZES, 5, 0.1),
     ),
+    synthetic_entry(
+        "cube_nm_0.2",
+        "synthetic: as cube_nm, with noise of 0.2 instead of 0.1",
+        [7_000, 1_500, 1_500],
+        55,
+        8,
+        |seed| synthetic::cube_nm(seed, synthetic::CUBE_SIZES, 5, 0.2),
+    ),
 ];
 
 const fn synthetic_entry(
