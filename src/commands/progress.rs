@@ -9,7 +9,11 @@ use querent::train::Training;
 use querent::{Engine, Error};
 use std::fs::File;
 use std::io::{BufReader, IsTerminal, Read};
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Shows how many rows of a table have been read, or what else is `done` with them: on a terminal all the time, elsewhere
 /// now and then.
@@ -94,12 +98,15 @@ pub fn train(
     }
     let terminal = std::io::stderr().is_terminal() && talk > Talk::Quiet;
     let most = trainer.epochs_at_most();
-    let bar = if terminal { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    let bar = if terminal { ProgressBar::new(WHOLE) } else { ProgressBar::hidden() };
+    // Training steps a second.
+    let speed = Arc::new(AtomicU64::new(0));
     if let Ok(style) =
         ProgressStyle::with_template("{bar:30} {prefix} epochs, {rate} steps/s, {eta} left, {msg}")
     {
-        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let _ = write!(out, "{:.0}", state.per_sec());
+        let speed = speed.clone();
+        let rate = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = write!(out, "{}", speed.load(Ordering::Relaxed));
         };
         bar.set_style(style.with_key("rate", rate));
     }
@@ -114,9 +121,17 @@ pub fn train(
         );
     }
     loop {
-        let before = (trainer.epochs_behind() * trainer.epoch_steps()) as u64;
+        let (span, steps) = (trainer.epoch_span(), trainer.epoch_steps());
+        let mut begun: Option<(Instant, usize)> = None;
         let ended = if terminal {
-            trainer.epoch_watched_blocking(&mut |step| bar.set_position(before + step as u64))?
+            trainer.epoch_watched_blocking(&mut |step| {
+                let (at, first) = *begun.get_or_insert_with(|| (Instant::now(), step));
+                if step > first {
+                    let rate = (step - first) as f64 / at.elapsed().as_secs_f64();
+                    speed.store(rate.round() as u64, Ordering::Relaxed);
+                }
+                bar.set_position(place(&span, step as f64 / steps.max(1) as f64));
+            })?
         } else {
             trainer.epoch_blocking()?
         };
@@ -147,10 +162,17 @@ pub fn train(
     Ok(())
 }
 
-/// Puts the bar where the next epoch begins. It counts training steps, as an epoch may take minutes.
+/// The length of a training's bar.
+const WHOLE: u64 = 100_000;
+
+/// The bar's place so far into an epoch: as an epoch may take minutes, it moves within one, and as those of the warm-up are
+/// soon over, they are shorter on it.
+fn place(span: &Range<f64>, share: f64) -> u64 {
+    (WHOLE as f64 * (span.start + share * (span.end - span.start))) as u64
+}
+
+/// Puts the bar where the next epoch begins.
 fn begin_epoch(bar: &ProgressBar, trainer: &dyn Training) {
-    let (behind, most, steps) = (trainer.epochs_behind(), trainer.epochs_at_most(), trainer.epoch_steps());
-    bar.set_prefix(format!("{behind}/{most}"));
-    bar.set_length((most * steps) as u64);
-    bar.set_position((behind * steps) as u64);
+    bar.set_prefix(format!("{}/{}", trainer.epochs_behind(), trainer.epochs_at_most()));
+    bar.set_position(place(&trainer.epoch_span(), 0.0));
 }

@@ -222,8 +222,8 @@ pub trait Method: Sized + Send + 'static {
         // A policy that has not been trained is not worth keeping, whatever it scores.
         matches!(outcome.phase, Phase::Stage(_)).then_some(outcome.validation.objective)
     }
-    /// Epochs of a whole run at most: early stopping may make them fewer.
-    fn epochs_at_most(config: &Self::Config) -> usize;
+    /// Epochs of a whole run at most, those of the warm-up and those behind it: early stopping may make them fewer.
+    fn epochs_at_most(config: &Self::Config) -> [usize; 2];
     /// Epochs that are behind, those that early stopping skipped included.
     fn epochs_behind(config: &Self::Config, state: &Self::State) -> usize;
 

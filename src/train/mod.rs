@@ -22,6 +22,7 @@ mod resume;
 mod sizes;
 mod slices;
 mod snapshot;
+mod span;
 mod stepper;
 mod trainer;
 mod training;

@@ -137,7 +137,7 @@ impl<M: Method> Trainer<M> {
 
     /// Epochs of the whole run at most: early stopping may make them fewer.
     pub fn epochs_at_most(&self) -> usize {
-        M::epochs_at_most(self.stepper.config())
+        M::epochs_at_most(self.stepper.config()).iter().sum()
     }
 
     /// Epochs that are behind, those that early stopping skipped included.

@@ -9,6 +9,7 @@ use crate::engine::{Budget, Engine, Program};
 use crate::error::Result;
 use crate::policy::Model;
 use crate::policy::history::Epoch;
+use std::ops::Range;
 use std::path::Path;
 
 /// A training run whose method does not matter: what the command, other tools and hosts of any method drive.
@@ -37,6 +38,8 @@ pub trait Training: wgpu::WasmNotSend {
     fn epochs_at_most(&self) -> usize;
     /// Epochs that are behind, those that early stopping skipped included.
     fn epochs_behind(&self) -> usize;
+    /// Where the next epoch begins and ends in the whole run: see [`Trainer::epoch_span`].
+    fn epoch_span(&self) -> Range<f64>;
     /// What the best epoch so far was judged by.
     fn best(&self) -> Option<f64>;
     /// Everything needed to continue with equal bits.
@@ -133,6 +136,9 @@ impl<M: Method> Training for Trainer<M> {
     }
     fn epochs_behind(&self) -> usize {
         Trainer::epochs_behind(self)
+    }
+    fn epoch_span(&self) -> Range<f64> {
+        Trainer::epoch_span(self)
     }
     fn best(&self) -> Option<f64> {
         Trainer::best(self)

@@ -64,6 +64,22 @@ fn a_run_may_be_watched() {
 }
 
 #[test]
+fn epochs_share_the_run_by_what_they_compute() {
+    let mut trainer = trainer(&Engine::cpu(), &data(256), short());
+    let mut spans = vec![trainer.epoch_span()];
+    while trainer.epoch_blocking().expect("trains").is_some() {
+        spans.push(trainer.epoch_span());
+    }
+    assert_eq!((spans[0].start, spans.pop()), (0.0, Some(1.0..1.0)));
+    assert!(spans.windows(2).all(|pair| pair[0].end == pair[1].start), "{spans:?}");
+    let warm_up = trainer.history().iter().filter(|epoch| epoch.phase == Phase::WarmUp).count();
+    let (first, later) = spans.split_at(warm_up);
+    // A warm-up's step is one mask of each row, a later one a rollout.
+    let length = |span: &std::ops::Range<f64>| span.end - span.start;
+    assert!(warm_up > 0 && length(&first[0]) < 0.5 * length(&later[0]), "{spans:?}");
+}
+
+#[test]
 fn a_killed_run_continues_with_equal_bits() {
     let folder = TempDir::new("trainer");
     let data = data(256);

@@ -188,8 +188,8 @@ impl Method for Aaco {
         })
     }
 
-    fn epochs_at_most(config: &Config) -> usize {
-        config.warm_up_epochs + config.rounds * config.stage_epochs
+    fn epochs_at_most(config: &Config) -> [usize; 2] {
+        [config.warm_up_epochs, config.rounds * config.stage_epochs]
     }
 
     fn epochs_behind(config: &Config, state: &State) -> usize {

@@ -13,6 +13,7 @@ use crate::methods::alpha::Alpha;
 use crate::policy::history::Epoch;
 use crate::policy::{AlphaRange, Model};
 use crate::train::{Buffers, Checkpoint, Progress, Recorded, Training};
+use std::ops::Range;
 use std::path::Path;
 use std::thread::JoinHandle;
 
@@ -183,6 +184,9 @@ impl Training for Trainer {
     }
     fn epochs_behind(&self) -> usize {
         self.inner.epochs_behind()
+    }
+    fn epoch_span(&self) -> Range<f64> {
+        self.inner.epoch_span()
     }
     fn best(&self) -> Option<f64> {
         self.inner.best()

@@ -131,7 +131,7 @@ impl Method for Difa {
         (outcome.phase != Phase::WarmUp).then_some(outcome.validation.extra[HARD])
     }
 
-    fn epochs_at_most(config: &Config) -> usize {
+    fn epochs_at_most(config: &Config) -> [usize; 2] {
         config.schedule().epochs_at_most()
     }
 

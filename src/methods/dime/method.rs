@@ -151,8 +151,8 @@ impl Method for Dime {
         (outcome.phase != Phase::WarmUp).then_some(outcome.validation.extra[ALONG])
     }
 
-    fn epochs_at_most(config: &Config) -> usize {
-        config.warm_up_epochs + config.epsilons * config.stage_epochs
+    fn epochs_at_most(config: &Config) -> [usize; 2] {
+        [config.warm_up_epochs, config.epsilons * config.stage_epochs]
     }
 
     fn epochs_behind(config: &Config, state: &State) -> usize {

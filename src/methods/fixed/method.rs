@@ -160,8 +160,8 @@ impl Method for Fixed {
         (outcome.phase == LIST).then_some(outcome.validation.extra[0])
     }
 
-    fn epochs_at_most(config: &Config) -> usize {
-        config.warm_up_epochs + config.horizon.unwrap_or(usual::HORIZON) + config.stage_epochs
+    fn epochs_at_most(config: &Config) -> [usize; 2] {
+        [config.warm_up_epochs, config.horizon.unwrap_or(usual::HORIZON) + config.stage_epochs]
     }
 
     fn epochs_behind(config: &Config, state: &State) -> usize {

@@ -127,7 +127,7 @@ impl Method for Gdfs {
         (outcome.phase != Phase::WarmUp).then_some(outcome.validation.extra[HARD])
     }
 
-    fn epochs_at_most(config: &Config) -> usize {
+    fn epochs_at_most(config: &Config) -> [usize; 2] {
         config.schedule().epochs_at_most()
     }
 

@@ -186,8 +186,8 @@ impl Method for Gsmrl {
         }
     }
 
-    fn epochs_at_most(config: &Config) -> usize {
-        config.warm_up_epochs + stages(config) * config.stage_epochs
+    fn epochs_at_most(config: &Config) -> [usize; 2] {
+        [config.warm_up_epochs, stages(config) * config.stage_epochs]
     }
 
     fn epochs_behind(config: &Config, state: &State) -> usize {

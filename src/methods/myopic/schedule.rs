@@ -59,9 +59,9 @@ impl Schedule {
         Then { restore: true, reset: true, ..Then::default() }
     }
 
-    /// Epochs of a run, at most.
-    pub fn epochs_at_most(&self) -> usize {
-        self.warm_up_epochs + self.temperatures * self.stage_epochs
+    /// Epochs of the pretraining and of the temperatures, at most.
+    pub fn epochs_at_most(&self) -> [usize; 2] {
+        [self.warm_up_epochs, self.temperatures * self.stage_epochs]
     }
 
     /// Of those, the ones that are behind it.

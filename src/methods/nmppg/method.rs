@@ -326,8 +326,9 @@ impl Method for NmPpg {
         Ok(Then { restore: is_over, judge_anew, ..Then::default() })
     }
 
-    fn epochs_at_most(config: &Config) -> usize {
-        config.schedule.warm_up_epochs + config.schedule.temperatures.len() * config.schedule.stage_epochs
+    fn epochs_at_most(config: &Config) -> [usize; 2] {
+        let schedule = &config.schedule;
+        [schedule.warm_up_epochs, schedule.temperatures.len() * schedule.stage_epochs]
     }
 
     fn epochs_behind(config: &Config, state: &State) -> usize {

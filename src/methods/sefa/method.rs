@@ -158,8 +158,8 @@ impl Method for Sefa {
         (outcome.phase != Phase::WarmUp).then_some(outcome.validation.extra[ALONG])
     }
 
-    fn epochs_at_most(config: &Config) -> usize {
-        config.warm_up_epochs + (config.decays + 1) * config.stage_epochs
+    fn epochs_at_most(config: &Config) -> [usize; 2] {
+        [config.warm_up_epochs, (config.decays + 1) * config.stage_epochs]
     }
 
     fn epochs_behind(config: &Config, state: &State) -> usize {
