@@ -182,7 +182,9 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::synthetic;
     use crate::engine::kernels::Part;
+    use crate::methods::set;
     use crate::random::stream;
 
     /// Their numbers, and where they end.
@@ -231,5 +233,54 @@ mod tests {
             }
         }
         assert!(seen >= 5, "{seen}");
+    }
+
+    /// Two lanes at the same time, pretraining and a stage, small enough for Miri, which looks at every access to the buffers
+    /// that threads share (docs/reliability.md).
+    #[test]
+    fn every_method_trains_in_lanes() {
+        let data = synthetic::syn1(5, [17, 3, 3]).expect("valid").standardized();
+        for entry in METHODS {
+            let mut settings = (entry.defaults)(&data);
+            (entry.widen)(&mut settings, 3);
+            // Each method has the first of them, and those of the others that make it short.
+            for (name, of_all) in [
+                ("batch=17", true),
+                ("horizon=2", true),
+                ("stage_epochs=1", true),
+                ("warm_up_epochs=1", true),
+                ("alpha=0.02", false),
+                ("temperatures=1", false),
+                ("temperatures=[0.5]", false),
+                ("epsilons=1", false),
+                ("updates=2", false),
+                ("replay=34", false),
+                ("passes=2", false),
+                ("couplings=2", false),
+                ("encoder=[3]", false),
+                ("training_samples=2", false),
+                ("validation_samples=2", false),
+                ("rollouts=2", false),
+                ("candidates=4", false),
+            ] {
+                let done = set::set(&mut settings, name, &[]);
+                assert!(done.is_ok() || !of_all, "{}: {name}", entry.name);
+            }
+            let engine = Engine::cpu();
+            let mut training = (entry.start)(&engine, &data, settings)
+                .unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+            let (mut phases, mut behind) = (std::collections::BTreeSet::new(), 0.0);
+            loop {
+                let span = training.epoch_span();
+                assert!(behind <= span.start && span.start <= span.end, "{}: {span:?}", entry.name);
+                behind = span.end;
+                let Some(epoch) = training.epoch_blocking().expect("finite") else { break };
+                phases.insert(epoch.phase.to_string());
+            }
+            assert!(behind <= 1.0, "{}: {behind}", entry.name);
+            assert!(phases.len() > 1, "{}: {phases:?}", entry.name);
+            // Under Miri each takes minutes.
+            println!("{}: {phases:?}", entry.name);
+        }
     }
 }
