@@ -5,6 +5,7 @@ mod collect;
 mod options;
 mod plan;
 mod text;
+mod variant;
 mod work;
 
 use super::train::EngineName;
@@ -35,7 +36,10 @@ pub struct Args {
     /// Points of a curve, at most; validation rows choose them so that they cover it.
     #[arg(long, value_name = "N", default_value_t = 7)]
     points: usize,
-    /// Any setting of a method; may be repeated.
+    /// A method under other settings, which --set says, beside the others: an ablation; may be repeated.
+    #[arg(long, value_name = "NAME=METHOD")]
+    variant: Vec<String>,
+    /// Any setting of a method or a variant; may be repeated.
     #[arg(long, value_name = "METHOD:FIELD=VALUE")]
     set: Vec<String>,
     /// Minutes of each training, at most: see `querent train`. How long epochs are is then measured, so results differ.
@@ -99,6 +103,7 @@ Examples:
   querent compare syn1 splice --seeds 0,1,2       two data sets, three seeds
   querent compare clinic.toml --methods nmppg,fixed,tree,everything
   querent compare clinic.toml --epochs 2 --epoch-steps 50     a quick look
+  querent compare syn1 --methods nmppg --variant soft=nmppg --set soft:rollout=Soft
   querent compare clinic.toml --list --out cmp    plans, lists the cells
   querent compare --out cmp --cell 3              runs one of them, anywhere
   querent compare --out cmp --collect             puts them together

@@ -187,6 +187,35 @@ fn each_alpha_alone_makes_a_curve_too() {
     assert_eq!(read(dir.0.join("out/times.csv")).lines().count(), 4, "a line a cell, and the head");
 }
 
+/// A method under other settings is another curve. Cells of the method itself are the same with and without it.
+#[test]
+fn a_variant_stands_beside_its_method() {
+    let dir = clinic("compare_variant");
+    let alone = ["problem.toml", "--methods", "dime", "--set", "dime:batch=64", "--out", "out"];
+    assert_eq!(compare(&dir.0, &alone).code, Some(0));
+    let before = plan(&dir.0.join("out"))["cells"].clone();
+    let more = ["--variant", "no chance=dime", "--set", "no chance:epsilon=0"];
+    let done = compare(&dir.0, &[&alone[..], &more].concat());
+    assert!(done.code == Some(0) && done.err.contains("2 cells, 1 done before"), "{}", done.err);
+    let out = dir.0.join("out");
+    assert_eq!(plan(&out)["cells"][0], before[0]);
+    let results = lines(&read(out.join("results.csv")));
+    let of = |name: &str| -> Vec<String> {
+        let mine = results.iter().filter(|row| row["method"] == name);
+        mine.map(|row| format!("{} {} {}", row["tradeoff"], row["loss"], row["cost"])).collect()
+    };
+    assert!(!of("dime").is_empty() && !of("no chance").is_empty());
+    assert_ne!(of("dime"), of("no chance"), "its own setting makes no difference");
+    // The same settings by another way: those of the method count for its variant as well.
+    let same = ["--methods", "dime", "--set", "dime:batch=64", "--set", "dime:epsilon=0", "--out", "same"];
+    assert_eq!(compare(&dir.0, &[&["problem.toml"], &same[..]].concat()).code, Some(0));
+    let same = lines(&read(dir.0.join("same/results.csv")));
+    let same = same.iter().map(|row| format!("{} {} {}", row["tradeoff"], row["loss"], row["cost"]));
+    assert_eq!(of("no chance"), same.collect::<Vec<_>>());
+    let page = read(out.join("report.html"));
+    assert!(page.contains("--variant no chance=dime") && page.contains("--set no chance:epsilon=0"));
+}
+
 /// A comparison that is killed when it is gone.
 struct Killed(Child);
 
@@ -314,6 +343,9 @@ fn what_cannot_be_compared_is_refused() {
         (vec!["problem.toml", "--methods", "tree", "--set", "gdfs:hidden=[8]"], "`gdfs` is not compared"),
         (vec!["problem.toml", "--methods", "gdfs", "--set", "gdfs:hidden=[0]"], "at least one layer"),
         (vec!["problem.toml", "--methods", "gdfs", "--set", "gdfs:nonsense=1"], "nonsense"),
+        (vec!["problem.toml", "--variant", "soft=nmpg"], "did you mean `nmppg`?"),
+        (vec!["problem.toml", "--variant", "soft=nmppg"], "say what is other than in nmppg"),
+        (vec!["problem.toml", "--methods", "tree", "--set", "soft:rollout=Soft"], "`soft` is not compared"),
         (vec!["--cell", "0"], "there is no comparison here"),
         (vec!["--collect"], "there is no comparison here"),
         (vec![], "there is no comparison here"),

@@ -31,7 +31,7 @@ pub const EVALUATION: &str = "evaluation.csv.gz";
 /// What training goes on from.
 const CHECKPOINT: &str = "checkpoint.safetensors";
 /// The fixed list's curve without its stop rule.
-const FIXED_SET: &str = "fixed set";
+pub const FIXED_SET: &str = "fixed set";
 
 /// Runs a cell, unless it is done.
 ///
@@ -169,7 +169,7 @@ impl<'a> Work<'a> {
     /// A method, trained as `querent train` does it.
     fn trained(&mut self) -> Result<(), Failure> {
         let (cell, talk) = (self.cell, self.talk);
-        let entry = methods::find(&cell.method)?;
+        let entry = methods::find(self.plan.options.method_of(&cell.method))?;
         let mut args = self.plan.train_args(&cell.method, self.problem, cell.seed);
         let aim = match (cell.alpha, entry.tradeoff, &self.plan.options.alphas) {
             (Some(alpha), ..) => Aim::One(alpha),
@@ -193,13 +193,13 @@ impl<'a> Work<'a> {
         let trained = job.train(allotted.as_ref())?;
         (self.times.training, self.epochs) = (trained.seconds, trained.epochs[0]);
         match aim {
-            Aim::Thresholds => self.at_thresholds(&trained.model, entry.name),
+            Aim::Thresholds => self.at_thresholds(&trained.model, &cell.method),
             Aim::One(alpha) => {
                 // Beside its curve, a method that learns many α at once is another one when it learns each alone.
                 let is_beside =
                     self.plan.cells.iter().any(|other| other.method == cell.method && other.alpha.is_none());
                 let name =
-                    if is_beside { format!("{} (each α alone)", entry.name) } else { entry.name.into() };
+                    if is_beside { format!("{} (each α alone)", cell.method) } else { cell.method.clone() };
                 self.at_alphas(&[(alpha, trained.model)], &name)
             }
             Aim::Range(_) | Aim::Found | Aim::Usual => {
@@ -211,7 +211,7 @@ impl<'a> Work<'a> {
                     Ok((alpha, trained.model.clone().with_tradeoff(alpha)?))
                 };
                 let models = chosen.into_iter().map(at).collect::<querent::Result<Vec<(f64, Model)>>>()?;
-                self.at_alphas(&models, entry.name)
+                self.at_alphas(&models, &cell.method)
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What holds for every cell of a comparison, and which methods there are to compare.
 
+use super::variant::{self, Variant};
 use super::{Alphas, Args};
 use crate::commands::room::Room;
 use crate::commands::source::Source;
@@ -33,7 +34,10 @@ pub struct Options {
     pub points: usize,
     /// The α that were said.
     pub alphas: Option<Vec<f64>>,
-    /// Settings of methods, by the method's name.
+    /// Methods under other settings.
+    #[serde(default)]
+    pub variants: Vec<Variant>,
+    /// Settings of methods and variants, by their names.
     pub set: Vec<(String, String)>,
     /// The data folder, where one was said.
     pub data_dir: Option<PathBuf>,
@@ -50,6 +54,8 @@ impl Options {
                 return Err(Failure::Refused(format!("{name} is 0, but it must be at least 1")));
             }
         }
+        let variants = variant::read(&args.variant)?;
+        let compared = || methods.iter().chain(variants.iter().map(|variant| &variant.name));
         let mut set = Vec::new();
         for said in &args.set {
             let Some((method, assignment)) = said.split_once(':') else {
@@ -57,13 +63,19 @@ impl Options {
                     "--set {said}: say which method it is for, as in --set nmppg:{said}"
                 )));
             };
-            if !methods.iter().any(|chosen| chosen == method) {
+            if !compared().any(|chosen| chosen == method) {
                 return Err(Failure::Refused(format!(
                     "--set {said}: `{method}` is not compared; there are {}",
-                    methods.join(", ")
+                    compared().map(String::as_str).collect::<Vec<_>>().join(", ")
                 )));
             }
             set.push((method.to_string(), assignment.to_string()));
+        }
+        if let Some(same) = variants.iter().find(|variant| !set.iter().any(|(of, _)| *of == variant.name)) {
+            let Variant { name, method } = same;
+            return Err(Failure::Refused(format!(
+                "--variant {name}={method}: say what is other than in {method}, as in --set \"{name}:FIELD=VALUE\""
+            )));
         }
         Ok(Self {
             engine: args.engine,
@@ -77,6 +89,7 @@ impl Options {
                 Alphas::Auto => None,
                 Alphas::These(alphas) => Some(alphas.clone()),
             },
+            variants,
             set,
             data_dir: args.data_dir.clone(),
         })
@@ -94,12 +107,23 @@ impl Options {
             said("--rows", count(self.rows)),
         ];
         let set = self.set.iter().map(|(method, assignment)| Some(format!("--set {method}:{assignment}")));
-        options.into_iter().chain(set).flatten().collect()
+        let variants =
+            self.variants.iter().map(|Variant { name, method }| Some(format!("--variant {name}={method}")));
+        options.into_iter().chain(variants).chain(set).flatten().collect()
     }
 
-    /// What was said for a method.
-    pub fn set_of(&self, method: &str) -> Vec<String> {
-        self.set.iter().filter(|(of, _)| of == method).map(|(_, set)| set.clone()).collect()
+    /// The method that a name stands for: itself, or that of a variant.
+    pub fn method_of<'a>(&'a self, name: &'a str) -> &'a str {
+        self.variants.iter().find(|variant| variant.name == name).map_or(name, |variant| &variant.method)
+    }
+
+    /// What was said for a method; for a variant that of its method, and then its own.
+    pub fn set_of(&self, name: &str) -> Vec<String> {
+        let method = self.method_of(name);
+        let of = |whose: &str| -> Vec<String> {
+            self.set.iter().filter(|(of, _)| of == whose).map(|(_, set)| set.clone()).collect()
+        };
+        if method == name { of(name) } else { [of(method), of(name)].concat() }
     }
 
     /// Reads a table, with as many rows as are wanted.

@@ -53,6 +53,8 @@ impl Plan {
             options,
             cells: Vec::new(),
         };
+        let variants = plan.options.variants.iter().map(|variant| variant.name.clone());
+        let compared: Vec<String> = methods.into_iter().chain(variants).collect();
         let room = Room::new(None, None)?;
         for said in &args.tables {
             let source = Source::find(said, args.data_dir.as_deref())?;
@@ -68,7 +70,7 @@ impl Plan {
                 )));
             }
             let prepared = plan.options.load(&source, args.seeds.0[0], &room, talk)?;
-            for method in &methods {
+            for method in &compared {
                 for &seed in &args.seeds.0 {
                     for alpha in plan.alphas(method, &table, &prepared.data, args.separate)? {
                         plan.add(&table, method, seed, alpha);
@@ -91,7 +93,7 @@ impl Plan {
         if INSTEAD.contains(&method) {
             return Ok(vec![None]);
         }
-        let entry = methods::find(method)?;
+        let entry = methods::find(self.options.method_of(method))?;
         let settings = |aim: &Aim| {
             let cell = self.train_args(method, &table.problem, 0);
             let settings = train::settings(&cell, entry, data, aim, 0)?;
@@ -116,11 +118,16 @@ impl Plan {
     fn add(&mut self, table: &Table, method: &str, seed: u64, alpha: Option<f64>) {
         let Options { engine, minutes, epochs, epoch_steps, hidden, rows, points, alphas, .. } =
             &self.options;
-        let depends = json!({
-            "querent": self.querent, "table": table.content, "method": method, "seed": seed, "alpha": alpha,
+        let of = self.options.method_of(method);
+        let mut depends = json!({
+            "querent": self.querent, "table": table.content, "method": of, "seed": seed, "alpha": alpha,
             "engine": engine, "minutes": minutes, "epochs": epochs, "epoch_steps": epoch_steps, "hidden": hidden,
             "rows": rows, "points": points, "alphas": alphas, "set": self.options.set_of(method),
         });
+        // Its curve has its name.
+        if of != method {
+            depends["variant"] = method.into();
+        }
         let hash = hex(&Sha256::digest(depends.to_string().as_bytes()));
         let aim = alpha.map_or("curve".into(), |alpha| format!("alpha_{alpha}"));
         let name: String = format!("{}-{method}-seed_{seed}-{aim}", table.name)
@@ -136,7 +143,7 @@ impl Plan {
         let Options { engine, minutes, epochs, epoch_steps, hidden, data_dir, .. } = self.options.clone();
         train::Args {
             problem: problem.into(),
-            method: method.into(),
+            method: self.options.method_of(method).into(),
             range: None,
             alpha: None,
             alphas: None,
