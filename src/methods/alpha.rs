@@ -162,10 +162,10 @@ pub struct Survey {
     pub cost: f64,
 }
 
-/// The smallest α, as a share of what everything is worth a unit of its cost: the first where everything makes sure, as the
-/// last question still takes some of what little loss is left, the second where labels are noisy.
-const SMALLEST: [f64; 2] = [1.0 / 30.0, 1.0 / 8.0];
-/// It grows from one to the other with the loss that everything leaves: such a part of it is worth a unit of cost.
+/// The smallest α, as a share of what everything is worth a unit of its cost.
+pub(crate) const SMALLEST: f64 = 1.0 / 30.0;
+/// Where it may be larger, it grows with the loss that everything leaves: such a part of that, a unit of cost. What takes next to
+/// nothing of a large loss is not missed; of a small one it is.
 const OF_WHAT_IS_LEFT: f64 = 0.25;
 /// The smallest and the largest α where policies can show less than half of the features, the largest as a share of what the
 /// cheapest feature could be worth at most (elsewhere it is all of that). None of so many is worth all there is to know (the best pixel
@@ -192,8 +192,9 @@ impl Survey {
     /// All α that can make a difference. With a gain D of everything over nothing, no feature is worth more than D, so
     /// above D over the cheapest one's cost nothing is asked. Everything is worth D over its cost a unit on average; what
     /// helps least is worth a share of that, which is the smaller the less loss is left when everything is known. Where the
-    /// predictor has not seen everything, D may be all its loss.
-    pub(crate) fn range(&self, problem: &Problem, horizon: usize) -> Result<AlphaRange> {
+    /// predictor has not seen everything, D may be all its loss. `noisy` is the share at which the range begins if labels are
+    /// noisy, so that much loss is left; it never begins before [`SMALLEST`].
+    pub(crate) fn range(&self, problem: &Problem, horizon: usize, noisy: f64) -> Result<AlphaRange> {
         let shown = shows_half(horizon, problem.features().len());
         let gain = (self.nothing - if shown { self.everything } else { 0.0 }).max(LEAST_GAIN);
         let costs = problem.features().iter().map(|feature| feature.cost).filter(|&cost| cost > 0.0);
@@ -205,8 +206,7 @@ impl Survey {
                     .into(),
             ));
         }
-        let [least, most] = SMALLEST;
-        let smallest = (OF_WHAT_IS_LEFT * self.everything / gain).clamp(least, most);
+        let smallest = (OF_WHAT_IS_LEFT * self.everything / gain).min(noisy).max(SMALLEST);
         let [bottom, top] = if shown { [smallest, 1.0] } else { ENDS_OF_MANY };
         AlphaRange::try_from([bottom * gain / self.cost.max(cheapest), top * gain / cheapest].map(rounded))
     }
@@ -235,24 +235,23 @@ mod tests {
         let problem = Problem::ungrouped(&[2.0, 0.5, 5.5, 0.0], 2).expect("valid");
         let survey = Survey::new(&problem, 2, [0.7, 0.3]);
         assert_eq!(survey.cost, 4.0);
-        let [from, to] = survey.range(&problem, 2).expect("a range").into();
-        // An eighth of 0.4 for 4, and 0.4 for 0.5.
-        assert_eq!([from, to], [0.0125, 0.8]);
-        // The surer everything makes, the further the last questions matter, down to a thirtieth.
-        for (everything, smallest) in [(0.1, 0.00625), (0.02, 0.00567)] {
-            let range = Survey::new(&problem, 2, [0.7, everything]).range(&problem, 2).expect("a range");
-            assert_eq!(range.from(), smallest);
+        let [from, to] = survey.range(&problem, 2, SMALLEST).expect("a range").into();
+        assert_eq!([from, to], [0.00333, 0.8]);
+        // The surer everything makes, the further the last questions matter: from an eighth down to a thirtieth.
+        for (everything, smallest) in [(0.3, 0.0125), (0.1, 0.00625), (0.02, 0.00567)] {
+            let survey = Survey::new(&problem, 2, [0.7, everything]);
+            assert_eq!(survey.range(&problem, 2, 0.125).expect("a range").from(), smallest);
         }
         // Of two of five features at most, nobody knows what everything is worth.
         let many = Problem::ungrouped(&[1.0; 5], 2).expect("valid");
-        let [from, to] = Survey::new(&many, 2, [0.6, 0.3]).range(&many, 2).expect("a range").into();
+        let [from, to] = Survey::new(&many, 2, [0.6, 0.3]).range(&many, 2, 0.125).expect("a range").into();
         assert_eq!([from, to], [0.002, 0.15]);
         assert_eq!(survey.without_policy(1.0), 0.7);
         assert!((survey.without_policy(0.05) - 0.5).abs() < 1e-12);
         let free = Problem::ungrouped(&[0.0, 0.0], 2).expect("valid");
         assert!(
             survey
-                .range(&free, 2)
+                .range(&free, 2, SMALLEST)
                 .expect_err("nothing costs")
                 .to_string()
                 .contains("no feature costs anything")

@@ -7,7 +7,7 @@ use super::policy::Search;
 use super::rows;
 use crate::data::{Dataset, Part};
 use crate::error::Result;
-use crate::methods::alpha::{Alpha, Survey, narrowed};
+use crate::methods::alpha::{Alpha, SMALLEST, Survey, narrowed};
 use crate::policy::{AlphaRange, Case};
 use crate::random::Source;
 use rayon::prelude::*;
@@ -145,7 +145,7 @@ pub(super) fn range(search: &Search, data: &Dataset, config: &Config) -> Result<
     });
     let losses: Vec<[f64; 2]> = losses.collect::<Result<_>>()?;
     let mean = |which: usize| losses.iter().map(|of| of[which]).sum::<f64>() / losses.len().max(1) as f64;
-    let whole = Survey::new(problem, steps, [mean(0), mean(1)]).range(problem, steps)?;
+    let whole = Survey::new(problem, steps, [mean(0), mean(1)]).range(problem, steps, SMALLEST)?;
     let mut costs = Vec::new();
     for alpha in whole.grid(TRIED) {
         let paths: Vec<Vec<u32>> = (0..rows.min(TRIED_ROWS))

@@ -5,7 +5,7 @@ mod names;
 
 pub use names::RENAMED;
 
-use crate::methods::alpha::Alpha;
+use crate::methods::alpha::{Alpha, SMALLEST};
 use crate::methods::usual;
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
@@ -102,6 +102,9 @@ pub struct Schedule {
     /// Share of the newest weights in their exponential moving average (EMA, Polyak averaging), of both networks: it is
     /// what is evaluated and kept; 1: no averaging.
     pub ema: f64,
+    /// Where labels are noisy, the smallest α of a range that is to be found, as a share of what everything is worth a unit of
+    /// its cost; at least a thirtieth.
+    pub range_from: f64,
     /// α at the start of the first stage, as a share of α.
     pub alpha_start: f64,
     /// Share of the run after which α has its full value.
@@ -206,6 +209,7 @@ impl Default for Schedule {
             predictor_rate: 1e-3,
             decay: true,
             ema: 0.0025,
+            range_from: SMALLEST,
             alpha_start: 0.2,
             alpha_ramp: 0.2,
             tail: 0.005,

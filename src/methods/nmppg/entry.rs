@@ -56,6 +56,9 @@ const FEWER_SUBMASKS: f64 = 0.2;
 /// Batches of a table that is gone through once an epoch, or in part, and of one of many features. Where no row is seen so
 /// often that it is learned by heart, four times the updates in the same time are worth more than gradients of half the noise.
 const SMALL_BATCH: usize = 32;
+/// Where a range of α begins there, if labels are noisy. What is short is updates, and each α between gets more of them;
+/// rows that are seen again and again teach the predictor more if some of them are asked for much.
+const LATER: f64 = 1.0 / 8.0;
 /// More instances a step than this many times the default: of faster rates than theirs nothing is known.
 const MOST_TIMES: f64 = 8.0;
 /// The moving average of the weights reaches back over at most this share of a short run's steps.
@@ -69,7 +72,7 @@ fn has_many_features(data: &Dataset) -> bool {
 
 impl Config {
     /// The default settings for a table: small ones get dropout and fewer steps an epoch, large ones fewer sub-masks, still
-    /// larger ones small batches, and those of many features settings of their own.
+    /// larger ones small batches and a range of α that begins later, and those of many features settings of their own.
     pub fn for_table(data: &Dataset, alpha: impl Into<Alpha>) -> Self {
         let rows = data.sizes()[0];
         let mut config = Self::new(alpha);
@@ -87,6 +90,7 @@ impl Config {
         if config.whole_passes(pass) == pass {
             config.schedule.epoch_steps *= config.batch / SMALL_BATCH;
             config.batch = SMALL_BATCH;
+            config.schedule.range_from = LATER;
         }
         config.settled()
     }
@@ -195,11 +199,17 @@ mod tests {
             let data = synthetic::syn1(0, [rows, 100, 100]).expect("valid");
             let config = Config::for_table(&data, 0.02);
             let pass = usual::pass(rows, config.batch);
-            (config.batch, config.schedule.epoch_steps, config.whole_passes(pass) / pass)
+            let schedule = &config.schedule;
+            (
+                config.batch,
+                schedule.epoch_steps,
+                config.whole_passes(pass) / pass,
+                schedule.range_from == LATER,
+            )
         };
-        assert_eq!(settings(57_727), (128, 900, 2));
-        assert_eq!(settings(57_728), (SMALL_BATCH, 3_600, 1));
-        assert_eq!(settings(300_000), (SMALL_BATCH, 3_600, 1));
+        assert_eq!(settings(57_727), (128, 900, 2, false));
+        assert_eq!(settings(57_728), (SMALL_BATCH, 3_600, 1, true));
+        assert_eq!(settings(300_000), (SMALL_BATCH, 3_600, 1, true));
     }
 
     #[test]

@@ -295,7 +295,8 @@ impl Method for NmPpg {
                 let horizon = config.steps(problem);
                 let survey = Survey::new(problem, horizon, [nothing.loss, everything.loss]);
                 if config.alpha == Alpha::Auto {
-                    state.tradeoffs = Some(within(survey.range(problem, horizon)?));
+                    let range = survey.range(problem, horizon, config.schedule.range_from)?;
+                    state.tradeoffs = Some(within(range));
                 }
                 state.survey = Some(survey);
             }

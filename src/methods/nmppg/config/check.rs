@@ -28,6 +28,7 @@ impl Config {
             ("epoch_steps", schedule.epoch_steps as f64, Rule::Count),
             ("policy_rate", schedule.policy_rate, Rule::Positive),
             ("predictor_rate", schedule.predictor_rate, Rule::Positive),
+            ("range_from", schedule.range_from, Rule::BelowOne),
             ("alpha_start", schedule.alpha_start, Rule::NotNegative),
             ("alpha_ramp", schedule.alpha_ramp, Rule::NotNegative),
             ("tail", schedule.tail, Rule::BelowOne),

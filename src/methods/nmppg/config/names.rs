@@ -47,7 +47,7 @@ impl Config {
 mod tests {
     use super::super::{Exploration, Gradient, Networks, Predictor, Rollout, Schedule};
     use super::*;
-    use crate::methods::alpha::Alpha;
+    use crate::methods::alpha::{Alpha, SMALLEST};
     use serde_json::json;
 
     /// Every setting of an earlier version, none at its default.
@@ -84,6 +84,8 @@ mod tests {
                 predictor_rate: 3e-3,
                 decay: false,
                 ema: 0.015,
+                // Younger than those.
+                range_from: SMALLEST,
                 alpha_start: 0.35,
                 alpha_ramp: 0.45,
                 tail: 0.95,
