@@ -13,5 +13,5 @@ pub use cell::{Cell, FAILURE, OUTCOME, State, TIMES, Table, check};
 pub use context::{Context, contexts};
 pub use line::{Line, Place};
 pub use outcome::{Curve, Outcome, Paths, PathsOf, Point, Times};
-pub use spread::{alphas, at_even_distances, thresholds};
+pub use spread::{alphas, representative, thresholds};
 pub use standing::{At, Between, EVERYTHING, Method, NOTHING, Standing};

@@ -15,11 +15,15 @@ const SAME: f64 = 1e-3;
 /// Thresholds that are looked at.
 const LOOKED_AT: usize = 60;
 
+/// What being far from those that are shown counts against being off the straight line between them.
+const EVEN: f64 = 0.25;
+
 /// Of points (cost, loss), those to show, at most so many, by their index and from the cheapest on. Of points at the same
-/// cost only the one with the least loss counts: what is (nearly) free is had by everybody. They are at about even
-/// distances along the curve, where the way from one end to the other in cost counts as much as that in loss; points much
-/// nearer to their neighbours than that are left out.
-pub fn at_even_distances(points: &[(f64, f64)], most: usize) -> Vec<usize> {
+/// cost only the one with the least loss counts: what is (nearly) free is had by everybody. Both ends are shown, and then one
+/// after the other what is furthest off the lines that are drawn by then, so that a curve has points where it bends; where it is
+/// straight they are at about even distances. The way from one end to the other in cost counts as much as that in loss, and
+/// points much nearer to another one than at even distances are left out.
+pub fn representative(points: &[(f64, f64)], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> =
         (0..points.len()).filter(|&i| points[i].0.is_finite() && points[i].1.is_finite()).collect();
     order.sort_by(|&a, &b| points[a].0.total_cmp(&points[b].0).then(points[b].1.total_cmp(&points[a].1)));
@@ -29,29 +33,30 @@ pub fn at_even_distances(points: &[(f64, f64)], most: usize) -> Vec<usize> {
     };
     let order = best_at_a_cost(points, &order, SAME * span(&order, |p| p.0));
     let (costs, losses) = (span(&order, |p| p.0), span(&order, |p| p.1));
-    let (mut at, mut before): (Vec<f64>, Option<usize>) = (Vec::new(), None);
-    for &i in &order {
-        let way = before.map_or(0.0, |b| {
-            (points[i].0 - points[b].0).abs() / costs + (points[i].1 - points[b].1).abs() / losses
-        });
-        at.push(at.last().copied().unwrap_or(0.0) + way);
-        before = Some(i);
+    // In units of what there is of each, with the way along the curve.
+    let place: Vec<(f64, f64)> = order.iter().map(|&i| (points[i].0 / costs, points[i].1 / losses)).collect();
+    let mut way = vec![0.0; place.len()];
+    for (i, pair) in place.windows(2).enumerate() {
+        way[i + 1] = way[i] + (pair[1].0 - pair[0].0).abs() + (pair[1].1 - pair[0].1).abs();
     }
-    let (Some(&whole), true) = (at.last(), most > 0) else { return Vec::new() };
-    let apart = whole / (most.max(2) - 1) as f64;
-    let mut chosen: Vec<usize> = Vec::new();
-    for step in 0..most {
-        let target = apart * step as f64;
-        let near = |&place: &usize| (at[place] - target).abs();
-        let Some(place) = (0..at.len()).min_by(|a, b| near(a).total_cmp(&near(b))) else { break };
-        // The end is worth more than what is near to it.
-        let is_last = step + 1 == most && place + 1 == at.len();
-        while is_last && chosen.len() > 1 && at[place] - at[chosen[chosen.len() - 1]] < apart / 2.0 {
-            chosen.pop();
-        }
-        if chosen.last().is_none_or(|&last| last != place && at[place] - at[last] >= apart / 2.0) {
-            chosen.push(place);
-        }
+    let Some(last) = place.len().checked_sub(1) else { return Vec::new() };
+    let near = way[last] / (4 * most.max(2) - 4) as f64;
+    let mut chosen = if last == 0 { vec![0] } else { vec![0, last] };
+    chosen.truncate(most);
+    while chosen.len() < most {
+        let worth = |i: usize, a: usize, b: usize| {
+            let share = (place[i].0 - place[a].0) / (place[b].0 - place[a].0).max(1e-12);
+            let off = (place[i].1 - place[a].1 - share * (place[b].1 - place[a].1)).abs();
+            let apart = (way[i] - way[a]).min(way[b] - way[i]);
+            (apart >= near).then_some(off + EVEN * apart)
+        };
+        let between = chosen.windows(2).flat_map(|pair| {
+            let (a, b) = (pair[0], pair[1]);
+            (a + 1..b).filter_map(move |i| Some((worth(i, a, b)?, i)))
+        });
+        let Some((_, next)) = between.max_by(|a, b| a.0.total_cmp(&b.0)) else { break };
+        chosen.push(next);
+        chosen.sort_unstable();
     }
     chosen.into_iter().map(|place| order[place]).collect()
 }
@@ -125,22 +130,29 @@ mod tests {
         // Most of the loss falls at little cost, and the end is flat: both get points.
         let points: Vec<(f64, f64)> =
             (0..=40).rev().map(|i| f64::from(i) / 4.0).map(|c| (c, (-c).exp())).collect();
-        let chosen = at_even_distances(&points, 5);
+        let chosen = representative(&points, 5);
         let costs: Vec<f64> = chosen.iter().map(|&i| points[i].0).collect();
         assert_eq!((costs.len(), costs[0], costs[4]), (5, 0.0, 10.0), "{costs:?}");
         assert!(costs[1] < 1.0 && costs[3] > 4.0, "{costs:?}");
+        // A knee is shown, wherever even distances would have put a point; and where nothing bends, they are even.
+        let knee = |c: f64| if c < 3.7 { 1.0 - 0.2 * c } else { 0.26 - 0.01 * (c - 3.7) };
+        let bent: Vec<(f64, f64)> = (0..=100).map(|i| f64::from(i) / 10.0).map(|c| (c, knee(c))).collect();
+        let chosen = representative(&bent, 4);
+        assert!(chosen.contains(&37) && chosen[..1] == [0] && chosen[3..] == [100], "{chosen:?}");
+        let straight: Vec<(f64, f64)> = (0..=8).map(|i| (f64::from(i), f64::from(8 - i))).collect();
+        assert_eq!(representative(&straight, 5), [0, 2, 4, 6, 8]);
         // Many that are the same are one.
         let same = [(0.0, 1.0), (0.0, 1.0), (3.0, 0.5), (3.001, 0.5), (3.002, 0.499), (6.0, 0.1)];
-        assert_eq!(at_even_distances(&same, 6).len(), 3);
-        assert_eq!(at_even_distances(&[(2.0, 0.5)], 6), [0]);
-        assert_eq!(at_even_distances(&[(0.0, 0.5); 4], 6), [0]);
-        assert_eq!(at_even_distances(&[(0.0, 0.5), (0.0, 0.6), (0.0, 0.7)], 6).len(), 1);
-        assert_eq!(at_even_distances(&[(f64::NAN, 0.5)], 6), [0usize; 0]);
-        assert_eq!(at_even_distances(&same, 0), [0usize; 0]);
-        assert_eq!(at_even_distances(&same, 2), [0, 5]);
+        assert_eq!(representative(&same, 6).len(), 3);
+        assert_eq!(representative(&[(2.0, 0.5)], 6), [0]);
+        assert_eq!(representative(&[(0.0, 0.5); 4], 6), [0]);
+        assert_eq!(representative(&[(0.0, 0.5), (0.0, 0.6), (0.0, 0.7)], 6).len(), 1);
+        assert_eq!(representative(&[(f64::NAN, 0.5)], 6), [0usize; 0]);
+        assert_eq!(representative(&same, 0), [0usize; 0]);
+        assert_eq!(representative(&same, 2), [0, 5]);
         // What is nearly free is asked of everybody: the price of the rest must not hide what it brings.
         let free = [(0.0, 0.7), (0.001, 0.6), (0.002, 0.5), (25.0, 0.49), (60.0, 0.48), (100.0, 0.47)];
-        let chosen = at_even_distances(&free, 4);
+        let chosen = representative(&free, 4);
         assert_eq!(chosen, [2, 3, 4, 5]);
     }
 

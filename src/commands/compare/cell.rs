@@ -13,8 +13,8 @@ use crate::commands::{Failure, Talk, say};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use querent::compare::{
-    Cell, Curve, EVERYTHING, FAILURE, NOTHING, OUTCOME, Outcome, Paths, Point, State, TIMES, Times,
-    at_even_distances, contexts, thresholds, tree,
+    Cell, Curve, EVERYTHING, FAILURE, NOTHING, OUTCOME, Outcome, Paths, Point, State, TIMES, Times, contexts,
+    representative, thresholds, tree,
 };
 use querent::data::Part;
 use querent::data::table::Prepared;
@@ -205,7 +205,7 @@ impl<'a> Work<'a> {
             Aim::Range(_) | Aim::Found | Aim::Usual => {
                 let curve = trained.model.curve();
                 let places: Vec<(f64, f64)> = curve.iter().map(|point| (point.cost, point.loss)).collect();
-                let chosen = at_even_distances(&places, self.plan.options.points);
+                let chosen = representative(&places, self.plan.options.points);
                 let at = |index: usize| {
                     let alpha = trained.model.alphas().map_or(0.0, |range| range.shown(curve[index].alpha));
                     Ok((alpha, trained.model.clone().with_tradeoff(alpha)?))
@@ -240,7 +240,7 @@ impl<'a> Work<'a> {
         let allowed = |t: &f64| model.clone().with_tradeoff(*t).is_ok();
         let tried: Vec<f64> = thresholds(&validation).into_iter().filter(allowed).collect();
         let places: Vec<(f64, f64)> = tried.iter().map(|&t| place(validation.below(t as f32))).collect();
-        let chosen = at_even_distances(&places, most);
+        let chosen = representative(&places, most);
         let begun = Instant::now();
         let test = episodes(model, &data, Part::Test, &on)?;
         self.times.evaluation = begun.elapsed().as_secs_f64();
@@ -253,7 +253,7 @@ impl<'a> Work<'a> {
             // The same list, and everybody is asked the same number of it.
             let places: Vec<(f64, f64)> =
                 (0..=model.steps()).map(|count| place(validation.after(count))).collect();
-            let chosen = at_even_distances(&places, most);
+            let chosen = representative(&places, most);
             let cut = |&count: &usize| (count as f64, test.cut(|_| count));
             self.curve(FIXED_SET, chosen.iter().map(cut).collect())?;
         }

@@ -9,7 +9,7 @@
 mod bins;
 mod grow;
 
-use crate::compare::spread::at_even_distances;
+use crate::compare::spread::representative;
 use crate::data::encoding::Metric;
 use crate::data::{Dataset, Part};
 use crate::policy::evaluate::{Episode, Episodes, Moment};
@@ -83,7 +83,7 @@ impl Trees {
             }
         }
         let of_front: Vec<(f64, f64)> = front.iter().map(|&variant| places[variant]).collect();
-        at_even_distances(&of_front, most).into_iter().map(|place| front[place]).collect()
+        representative(&of_front, most).into_iter().map(|place| front[place]).collect()
     }
 
     /// What a tree asks each row of a split, and answers.
