@@ -110,7 +110,7 @@ fn times(done: &[(Outcome, Times)], cells: &[&Cell]) -> String {
             csv,
             "{},{},{},{},{},{:.3},{:.3},{:.3}",
             quoted(&cell.table),
-            cell.method,
+            quoted(&cell.method),
             cell.seed,
             cell.what(),
             outcome.epochs,
