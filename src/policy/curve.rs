@@ -86,14 +86,20 @@ impl Model {
         alphas.iter().map(point).collect()
     }
 
-    /// The same model with a curve measured at so many α on the validation rows: finer than what training has left.
+    /// The same model with a curve measured on the validation rows, finer than what training has left: at so many α, even in
+    /// ln α, and at nearly as many more where cost or loss jumps from one to the next.
     ///
     /// # Errors
     /// The data set is of another problem.
     pub fn with_curve(mut self, data: &Dataset, points: usize) -> Result<Self> {
-        if let Some(range) = self.alphas() {
-            self.curve = self.measure(data, Part::Validation, &range.grid(points))?;
+        let Some(range) = self.alphas() else { return Ok(self) };
+        let mut curve = self.measure(data, Part::Validation, &range.grid(points))?;
+        while let Some(after) = widest(&curve).filter(|_| curve.len() < most_points(points)) {
+            let between = (curve[after].alpha * curve[after + 1].alpha).sqrt();
+            let measured = self.measure(data, Part::Validation, &[between])?;
+            curve.splice(after + 1..after + 1, measured);
         }
+        self.curve = curve;
         Ok(self)
     }
 
@@ -168,6 +174,40 @@ impl Model {
     }
 }
 
+/// The mean score along a curve, even in ln α wherever its points are.
+pub fn mean_score(curve: &[CurvePoint], metric: Metric) -> f64 {
+    let [first, .., last] = curve else { return curve.first().map_or(0.0, |point| point.score(metric)) };
+    let part = |pair: &[CurvePoint]| {
+        0.5 * (pair[0].score(metric) + pair[1].score(metric)) * (pair[1].alpha / pair[0].alpha).ln()
+    };
+    curve.windows(2).map(part).sum::<f64>() / (last.alpha / first.alpha).ln()
+}
+
+/// Points of a curve that was begun with so many, at most.
+pub fn most_points(begun: usize) -> usize {
+    (2 * begun).saturating_sub(1)
+}
+
+/// α that are no further apart than this factor are the same: what jumps between them is a threshold of the policy's.
+const SAME: f64 = 1.02;
+/// The largest part of a curve between two points, cost and loss counting alike, that needs none between.
+const SMOOTH: f64 = 0.1;
+
+/// After which point of a curve most of it is without one, if that is too much.
+fn widest(curve: &[CurvePoint]) -> Option<usize> {
+    let span = |value: fn(&CurvePoint) -> f64| {
+        let values = || curve.iter().map(value);
+        (values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min)).max(1e-12)
+    };
+    let (cost, loss) = (span(|p| p.cost), span(|p| p.loss));
+    let jump = |pair: &[CurvePoint]| {
+        0.5 * ((pair[1].cost - pair[0].cost).abs() / cost + (pair[1].loss - pair[0].loss).abs() / loss)
+    };
+    let wide = curve.windows(2).enumerate().filter(|(_, pair)| pair[1].alpha > SAME * pair[0].alpha);
+    let widest = wide.map(|(after, pair)| (jump(pair), after)).filter(|(jump, _)| *jump > SMOOTH);
+    widest.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, after)| after)
+}
+
 /// Gains are in loss, which every question changes, not in a score, which only some do.
 fn choices(curve: &[CurvePoint]) -> Option<Choices> {
     let last = *curve.last()?;
@@ -192,6 +232,27 @@ mod tests {
 
     fn point(alpha: f64, cost: f64, loss: f64) -> CurvePoint {
         CurvePoint { alpha, cost, loss, accuracy: 1.0 - loss, macro_f1: None, acquisitions: cost }
+    }
+
+    #[test]
+    fn a_curve_is_refined_where_it_jumps() {
+        let smooth: Vec<CurvePoint> =
+            (0..11).map(|i| point(0.1 * 1.5f64.powi(i), f64::from(10 - i), 0.1 * f64::from(i))).collect();
+        assert_eq!(widest(&smooth), None, "a tenth of it between each two");
+        let mut jumps = smooth.clone();
+        jumps.drain(4..6);
+        assert_eq!(widest(&jumps), Some(3));
+        // A threshold of the policy's is no place to look for more.
+        jumps[4].alpha = 1.01 * jumps[3].alpha;
+        assert_eq!(widest(&jumps), None);
+        assert_eq!(widest(&smooth[..1]), None);
+        // Where its points are makes no difference to the mean.
+        let [whole, refined] =
+            [&smooth[..], &[&smooth[..1], &[point(0.12, 10.0, 0.0)], &smooth[1..]].concat()]
+                .map(|curve| mean_score(curve, Metric::Accuracy));
+        assert!((whole - 0.5).abs() < 1e-12 && (refined - whole).abs() < 0.01, "{whole} {refined}");
+        assert_eq!(mean_score(&smooth[..1], Metric::Accuracy), 1.0);
+        assert_eq!(widest(&[point(0.1, 2.0, 0.5), point(0.2, 2.0, 0.5)]), None, "the same throughout");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub mod tradeoff;
 pub mod uncertainty;
 mod why;
 
-pub use curve::{Choices, CurvePoint};
+pub use curve::{Choices, CurvePoint, mean_score, most_points};
 pub use file::Stored;
 pub(crate) use model::storable;
 pub use model::{Model, Trained};

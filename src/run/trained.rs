@@ -6,10 +6,10 @@ use crate::data::{Dataset, Part};
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::methods::{Tradeoff, reader};
-use crate::policy::Model;
 use crate::policy::evaluate::{self, Outcomes, Summary};
+use crate::policy::{Model, mean_score};
 
-/// Points of the curve that travels with a model of a range.
+/// Points that the curve that travels with a model of a range begins with.
 pub const CURVE: usize = 13;
 /// Points of its range that are tested and drawn.
 pub const TESTED: usize = 7;
@@ -99,8 +99,7 @@ impl Trained {
     fn validation(&self, tradeoffs: &[f64], data: &Dataset, metric: Metric) -> Result<Vec<f64>> {
         let curve = self.model.curve();
         if !curve.is_empty() {
-            let mean = curve.iter().map(|point| point.score(metric)).sum::<f64>() / curve.len() as f64;
-            return Ok(vec![mean; tradeoffs.len()]);
+            return Ok(vec![mean_score(curve, metric); tradeoffs.len()]);
         }
         let labels = &data.splits()[Part::Validation as usize].y;
         let score = |(&tradeoff, outcomes): (&f64, &Outcomes)| {

@@ -342,8 +342,9 @@ fn one_model_for_every_alpha() {
     let file = "found/model.safetensors";
     let model = Model::load(dir.0.join(file)).expect("loads");
     let (range, curve) = (model.alphas().expect("a range"), model.curve().to_vec());
-    assert_eq!(curve.len(), 13);
-    assert!(curve[0].alpha == range.from() && curve[12].alpha == range.to());
+    let last = curve.len() - 1;
+    assert!((12..25).contains(&last) && curve.is_sorted_by(|a, b| a.alpha < b.alpha), "{curve:?}");
+    assert!(curve[0].alpha == range.from() && curve[last].alpha == range.to());
     assert!(curve.iter().all(|point| point.macro_f1.is_some()));
     // Again: nothing is left to do.
     let arguments = [&["train", "problem.toml", "--out", "found", "--resume"][..], &quick].concat();
@@ -356,7 +357,7 @@ fn one_model_for_every_alpha() {
 
     // Chosen when asking.
     let everything: f64 = model.problem().features().iter().map(|feature| feature.cost).sum();
-    let spend = 0.5 * (curve[0].cost + curve[12].cost);
+    let spend = 0.5 * (curve[0].cost + curve[last].cost);
     let middle = range.middle().to_string();
     for choice in [["--alpha", &middle], ["--spend", &spend.to_string()], ["--target", "0"]] {
         let arguments =

@@ -9,6 +9,7 @@ use querent::data::table::Prepared;
 use querent::methods::Entry;
 use querent::methods::fixed;
 use querent::methods::fixed::Subset;
+use querent::policy::most_points;
 use querent::run::{CURVE, Point, Run, TESTED, Trained};
 use querent::train::Checkpoint;
 use querent::{Engine, Error, Model, files};
@@ -154,7 +155,7 @@ impl Job<'_> {
     fn evaluations(&self) -> [usize; 2] {
         match self.aim {
             Aim::One(_) | Aim::Usual => [1, 1],
-            Aim::Range(_) | Aim::Found => [CURVE, TESTED],
+            Aim::Range(_) | Aim::Found => [most_points(CURVE), TESTED],
             Aim::Thresholds => {
                 let tested = self.thresholds().len();
                 [tested, tested]
