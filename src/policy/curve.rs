@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn a_curve_is_refined_where_it_jumps() {
         let smooth: Vec<CurvePoint> =
-            (0..11).map(|i| point(0.1 * 1.5f64.powi(i), f64::from(10 - i), 0.1 * f64::from(i))).collect();
-        assert_eq!(widest(&smooth), None, "a tenth of it between each two");
+            (0..13).map(|i| point(0.1 * 1.5f64.powi(i), f64::from(12 - i), f64::from(i) / 12.0)).collect();
+        assert_eq!(widest(&smooth), None, "a twelfth of it between each two");
         let mut jumps = smooth.clone();
         jumps.drain(4..6);
         assert_eq!(widest(&jumps), Some(3));
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(widest(&smooth[..1]), None);
         // Where its points are makes no difference to the mean.
         let [whole, refined] =
-            [&smooth[..], &[&smooth[..1], &[point(0.12, 10.0, 0.0)], &smooth[1..]].concat()]
+            [&smooth[..], &[&smooth[..1], &[point(0.12, 12.0, 0.0)], &smooth[1..]].concat()]
                 .map(|curve| mean_score(curve, Metric::Accuracy));
         assert!((whole - 0.5).abs() < 1e-12 && (refined - whole).abs() < 0.01, "{whole} {refined}");
         assert_eq!(mean_score(&smooth[..1], Metric::Accuracy), 1.0);
