@@ -122,24 +122,26 @@ pub(crate) fn within(trained: AlphaRange) -> Tradeoffs {
     Tradeoffs { scale: trained.widened(MARGIN), trained }
 }
 
-/// A policy that spends less than this share of the most it spends at any α asks next to nothing.
+/// A policy that asks less than this share of the most it asks at any α asks next to nothing. (By questions, not by what they
+/// cost: what is nearly free is worth asking at an α of its own.)
 const NEXT_TO_NOTHING: f64 = 0.01;
 /// A policy that spends at least this share of the most it spends at any α asks all that helps.
 const ALL_THAT_HELPS: f64 = 0.98;
 
-/// The part of a range that makes a difference, from what a policy spends at some α, from the smallest to the largest:
-/// it ends where next to nothing is asked, and begins one before the last at which all that helps is, as a policy that has
+/// The part of a range that makes a difference, from what a policy spends and how much it asks at some α, from the smallest to
+/// the largest: it ends where next to nothing is asked, and begins one before the last at which all that helps is, as a policy that has
 /// only begun to learn is not to be trusted more than that. Never narrower than two of them.
-pub(crate) fn narrowed(range: AlphaRange, costs: &[f64]) -> AlphaRange {
-    let alphas = range.grid(costs.len());
-    let most = costs.iter().copied().fold(0.0, f64::max);
-    if most == 0.0 {
+pub(crate) fn narrowed(range: AlphaRange, seen: &[(f64, f64)]) -> AlphaRange {
+    let alphas = range.grid(seen.len());
+    let most = |of: fn(&(f64, f64)) -> f64| seen.iter().map(of).fold(0.0, f64::max);
+    let (spent, asked) = (most(|at| at.0), most(|at| at.1));
+    if spent == 0.0 {
         return range;
     }
     // From the largest α on: a policy that has only begun to learn may ask nothing at a small one.
-    let asks = costs.iter().rposition(|&cost| cost >= NEXT_TO_NOTHING * most).unwrap_or(0);
-    let last = (asks + 1).min(costs.len() - 1);
-    let first = costs[..last].iter().rposition(|&cost| cost >= ALL_THAT_HELPS * most);
+    let asks = seen.iter().rposition(|at| at.1 >= NEXT_TO_NOTHING * asked).unwrap_or(0);
+    let last = (asks + 1).min(seen.len() - 1);
+    let first = seen[..last].iter().rposition(|at| at.0 >= ALL_THAT_HELPS * spent);
     AlphaRange::try_from([alphas[first.unwrap_or(0).saturating_sub(1)], alphas[last]].map(rounded))
         .unwrap_or(range)
 }
@@ -219,8 +221,10 @@ mod tests {
     #[test]
     fn a_range_is_narrowed_to_what_makes_a_difference() {
         let range = AlphaRange::try_from([0.001, 1.0]).expect("a range");
-        let ends =
-            |costs: &[f64]| <[f64; 2]>::from(narrowed(range, costs)).map(|end| (end * 1e4).round() / 1e4);
+        let narrowed = |seen: &[(f64, f64)]| {
+            <[f64; 2]>::from(narrowed(range, seen)).map(|end| (end * 1e4).round() / 1e4)
+        };
+        let ends = |costs: &[f64]| narrowed(&costs.iter().map(|&cost| (cost, cost)).collect::<Vec<_>>());
         assert_eq!(ends(&[8.0, 8.0, 5.0, 0.0]), [0.001, 1.0]);
         assert_eq!(ends(&[8.0, 5.0, 0.0, 0.0]), [0.001, 0.1]);
         assert_eq!(ends(&[8.0, 7.9, 7.9, 0.0]), [0.01, 1.0]);
@@ -228,6 +232,8 @@ mod tests {
         assert_eq!(ends(&[8.0, 8.0, 8.0, 8.0]), [0.01, 1.0]);
         assert_eq!(ends(&[0.0; 4]), [0.001, 1.0]);
         assert_eq!(ends(&[0.0, 8.0, 5.0, 0.0]), [0.001, 1.0], "unlearned at the smallest");
+        let nearly_free = [(8.0, 5.0), (5.0, 4.0), (0.01, 1.0), (0.0, 0.0)];
+        assert_eq!(narrowed(&nearly_free), [0.001, 1.0]);
     }
 
     #[test]

@@ -146,13 +146,15 @@ pub(super) fn range(search: &Search, data: &Dataset, config: &Config) -> Result<
     let losses: Vec<[f64; 2]> = losses.collect::<Result<_>>()?;
     let mean = |which: usize| losses.iter().map(|of| of[which]).sum::<f64>() / losses.len().max(1) as f64;
     let whole = Survey::new(problem, steps, [mean(0), mean(1)]).range(problem, steps, SMALLEST)?;
-    let mut costs = Vec::new();
+    let mut seen: Vec<(f64, f64)> = Vec::new();
     for alpha in whole.grid(TRIED) {
         let paths: Vec<Vec<u32>> = (0..rows.min(TRIED_ROWS))
             .into_par_iter()
             .map(|row| path(search, &data.row(Part::Validation, row), alpha, None, steps))
             .collect::<Result<_>>()?;
-        costs.push(paths.iter().flatten().map(|&feature| problem.features()[feature as usize].cost).sum());
+        let asked = || paths.iter().flatten();
+        let spent = asked().map(|&feature| problem.features()[feature as usize].cost).sum();
+        seen.push((spent, asked().count() as f64));
     }
-    Ok(narrowed(whole, &costs))
+    Ok(narrowed(whole, &seen))
 }

@@ -317,8 +317,9 @@ impl Method for NmPpg {
                 && state.stage == 0
                 && config.schedule.temperatures.len() > 1
             {
-                let costs: Vec<f64> = outcome.evaluations.iter().map(|e| e.cost).collect();
-                tradeoffs.trained = narrowed(tradeoffs.trained, &costs);
+                let seen: Vec<(f64, f64)> =
+                    outcome.evaluations.iter().map(|e| (e.cost, e.acquisitions)).collect();
+                tradeoffs.trained = narrowed(tradeoffs.trained, &seen);
                 judge_anew = true;
             }
             state.stage += 1;
