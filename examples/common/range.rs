@@ -11,7 +11,7 @@ use std::path::Path;
 /// Points of the range that are shown where none are asked for.
 const POINTS: usize = 6;
 
-/// Points of the curve that travels with the model.
+/// Points that the curve that travels with the model begins with.
 const CURVE: usize = 13;
 
 /// What the model does at one α.

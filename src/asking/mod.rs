@@ -24,7 +24,7 @@ pub fn expected_at(model: &Model, alpha: f64) -> Option<String> {
     let metric = model.metric();
     let after = model.curve().iter().position(|point| point.alpha >= alpha)?;
     let [a, b] = [after.saturating_sub(1), after].map(|index| model.curve()[index]);
-    // Between the two points around it, even in ln α, as the curve's points are.
+    // Between the two points around it, linear in ln α.
     let share = if a.alpha < b.alpha { (alpha / a.alpha).ln() / (b.alpha / a.alpha).ln() } else { 0.0 };
     let between = |a: f64, b: f64| a + (b - a) * share.clamp(0.0, 1.0);
     Some(format!(

@@ -33,14 +33,14 @@ pub struct Args {
     /// Also train methods that learn a range of α for each α alone.
     #[arg(long)]
     separate: bool,
-    /// Points of a curve, at most; validation rows choose them so that they cover it.
+    /// Points of a curve, at most; validation rows choose them, where it bends.
     #[arg(long, value_name = "N", default_value_t = 7)]
     points: usize,
     /// A method under other settings, which --set says, beside the others: an ablation; may be repeated.
     #[arg(long, value_name = "NAME=METHOD")]
     variant: Vec<String>,
     /// Any setting of a method or a variant; may be repeated.
-    #[arg(long, value_name = "METHOD:FIELD=VALUE")]
+    #[arg(long, value_name = "NAME:FIELD=VALUE")]
     set: Vec<String>,
     /// Minutes of each training, at most: see `querent train`. How long epochs are is then measured, so results differ.
     #[arg(long, value_name = "M")]
@@ -108,7 +108,7 @@ Examples:
   querent compare --out cmp --cell 3              runs one of them, anywhere
   querent compare --out cmp --collect             puts them together
 
-A cell is one training: a method, a table, a seed, and, for a method that learns one α at a time, α. Each has a folder in --out \
+A cell is one training: a method or a variant, a table, a seed, and, for a method that learns one α at a time, α. Each has a folder in --out \
 with its outcome, named by a hash of what it depends on: the table's bytes, the settings and the version. What is there is not \
 done again, so that a comparison that was killed goes on, and one with more tables or seeds only does what is new. A cell that \
 fails is told and does not stop the others.

@@ -21,7 +21,7 @@ const EVEN: f64 = 0.25;
 /// Of points (cost, loss), those to show, at most so many, by their index and from the cheapest on. Of points at the same
 /// cost only the one with the least loss counts: what is (nearly) free is had by everybody. Both ends are shown, and then one
 /// after the other what is furthest off the lines that are drawn by then, so that a curve has points where it bends; where it is
-/// straight they are at about even distances. The way from one end to the other in cost counts as much as that in loss, and
+/// straight the largest gap is halved. The way from one end to the other in cost counts as much as that in loss, and
 /// points much nearer to another one than at even distances are left out.
 pub fn representative(points: &[(f64, f64)], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> =

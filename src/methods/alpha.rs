@@ -16,7 +16,7 @@ pub enum Alpha {
     One(f64),
     /// The smallest and the largest: one policy learns all between them, and is told which one counts.
     Range([f64; 2]),
-    /// The range that makes a difference, found after the warm-up: from where everything that helps is worth its cost
+    /// The range that makes a difference, found after the warm-up: from where nearly everything that helps is worth its cost
     /// to where nothing is.
     Auto,
 }
@@ -123,7 +123,7 @@ pub(crate) fn within(trained: AlphaRange) -> Tradeoffs {
 }
 
 /// A policy that asks less than this share of the most it asks at any α asks next to nothing. (By questions, not by what they
-/// cost: what is nearly free is worth asking at an α of its own.)
+/// cost: what is nearly free is worth asking at an α of its own. What is free is asked at any, and does not count.)
 const NEXT_TO_NOTHING: f64 = 0.01;
 /// A policy that spends at least this share of the most it spends at any α asks all that helps.
 const ALL_THAT_HELPS: f64 = 0.98;
@@ -133,13 +133,14 @@ const ALL_THAT_HELPS: f64 = 0.98;
 /// only begun to learn is not to be trusted more than that. Never narrower than two of them.
 pub(crate) fn narrowed(range: AlphaRange, seen: &[(f64, f64)]) -> AlphaRange {
     let alphas = range.grid(seen.len());
-    let most = |of: fn(&(f64, f64)) -> f64| seen.iter().map(of).fold(0.0, f64::max);
-    let (spent, asked) = (most(|at| at.0), most(|at| at.1));
+    let spent = seen.iter().map(|at| at.0).fold(0.0, f64::max);
     if spent == 0.0 {
         return range;
     }
+    let free = seen.last().filter(|at| at.0 == 0.0).map_or(0.0, |at| at.1);
+    let most = seen.iter().map(|at| at.1 - free).fold(0.0, f64::max);
     // From the largest α on: a policy that has only begun to learn may ask nothing at a small one.
-    let asks = seen.iter().rposition(|at| at.1 >= NEXT_TO_NOTHING * asked).unwrap_or(0);
+    let asks = seen.iter().rposition(|at| at.1 - free >= NEXT_TO_NOTHING * most).unwrap_or(0);
     let last = (asks + 1).min(seen.len() - 1);
     let first = seen[..last].iter().rposition(|at| at.0 >= ALL_THAT_HELPS * spent);
     AlphaRange::try_from([alphas[first.unwrap_or(0).saturating_sub(1)], alphas[last]].map(rounded))
@@ -195,7 +196,8 @@ impl Survey {
     /// above D over the cheapest one's cost nothing is asked. Everything is worth D over its cost a unit on average; what
     /// helps least is worth a share of that, which is the smaller the less loss is left when everything is known. Where the
     /// predictor has not seen everything, D may be all its loss. `noisy` is the share at which the range begins if labels are
-    /// noisy, so that much loss is left; it never begins before [`SMALLEST`].
+    /// noisy, so that much loss is left; it never begins before [`SMALLEST`]. Where policies can show less than half of the
+    /// features, [`ENDS_OF_MANY`] holds instead.
     pub(crate) fn range(&self, problem: &Problem, horizon: usize, noisy: f64) -> Result<AlphaRange> {
         let shown = shows_half(horizon, problem.features().len());
         let gain = (self.nothing - if shown { self.everything } else { 0.0 }).max(LEAST_GAIN);
@@ -234,6 +236,8 @@ mod tests {
         assert_eq!(ends(&[0.0, 8.0, 5.0, 0.0]), [0.001, 1.0], "unlearned at the smallest");
         let nearly_free = [(8.0, 5.0), (5.0, 4.0), (0.01, 1.0), (0.0, 0.0)];
         assert_eq!(narrowed(&nearly_free), [0.001, 1.0]);
+        let free = [(8.0, 5.0), (5.0, 4.0), (0.0, 1.0), (0.0, 1.0)];
+        assert_eq!(narrowed(&free), [0.001, 0.1]);
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Model {
         let crossing = curve.windows(2).find(|pair| pair[0].cost >= cost && cost >= pair[1].cost);
         Ok(crossing.map_or(last.alpha, |pair| {
             let share = (pair[0].cost - cost) / (pair[0].cost - pair[1].cost).max(1e-12);
-            // Even in ln α, as the grid is.
+            // Linear in ln α.
             pair[0].alpha * (pair[1].alpha / pair[0].alpha).powf(share)
         }))
     }

@@ -212,6 +212,12 @@ fn a_variant_stands_beside_its_method() {
     let same = lines(&read(dir.0.join("same/results.csv")));
     let same = same.iter().map(|row| format!("{} {} {}", row["tradeoff"], row["loss"], row["cost"]));
     assert_eq!(of("no chance"), same.collect::<Vec<_>>());
+    // Also where the method itself is not compared.
+    let without =
+        ["problem.toml", "--methods", "tree", "--set", "dime:batch=64", "--list", "--out", "without"];
+    assert_eq!(compare(&dir.0, &[&without[..], &more].concat()).code, Some(0));
+    let folder = |out: &str| plan(&dir.0.join(out))["cells"][1]["folder"].clone();
+    assert_eq!(folder("without"), folder("out"), "the same cell");
     let page = read(out.join("report.html"));
     assert!(page.contains("--variant no chance=dime") && page.contains("--set no chance:epsilon=0"));
 }

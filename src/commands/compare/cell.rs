@@ -32,6 +32,8 @@ pub const EVALUATION: &str = "evaluation.csv.gz";
 const CHECKPOINT: &str = "checkpoint.safetensors";
 /// The fixed list's curve without its stop rule.
 pub const FIXED_SET: &str = "fixed set";
+/// What stands behind a method's name if it is another one when it learns each α alone.
+pub const ALONE: &str = " (each α alone)";
 
 /// Runs a cell, unless it is done.
 ///
@@ -177,7 +179,9 @@ impl<'a> Work<'a> {
             (.., Some(alphas)) if alphas.len() > 1 => Aim::Range([alphas[0], alphas[alphas.len() - 1]]),
             _ => Aim::Found,
         };
-        args.set = [self.tried(&args, entry.name)?, args.set].concat();
+        // What is tried is tried of the method itself, so that a variant is other in nothing but what was said.
+        let of_method = self.plan.train_args(entry.name, self.problem, cell.seed);
+        args.set = [self.tried(&of_method, entry.name)?, args.set].concat();
         let allotted = Allotted::new(&args, Instant::now(), 1)?;
         let job = Job {
             args: &args,
@@ -198,8 +202,7 @@ impl<'a> Work<'a> {
                 // Beside its curve, a method that learns many α at once is another one when it learns each alone.
                 let is_beside =
                     self.plan.cells.iter().any(|other| other.method == cell.method && other.alpha.is_none());
-                let name =
-                    if is_beside { format!("{} (each α alone)", cell.method) } else { cell.method.clone() };
+                let name = if is_beside { format!("{}{ALONE}", cell.method) } else { cell.method.clone() };
                 self.at_alphas(&[(alpha, trained.model)], &name)
             }
             Aim::Range(_) | Aim::Found | Aim::Usual => {

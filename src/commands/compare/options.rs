@@ -55,10 +55,12 @@ impl Options {
             }
         }
         let variants = variant::read(&args.variant)?;
-        let compared = || methods.iter().chain(variants.iter().map(|variant| &variant.name));
+        // What is said for a method counts for its variants as well, also where it is not compared itself.
+        let of_variants = || variants.iter().flat_map(|variant| [&variant.name, &variant.method]);
+        let compared = || methods.iter().chain(of_variants());
         let mut set = Vec::new();
         for said in &args.set {
-            let Some((method, assignment)) = said.split_once(':') else {
+            let Some((method, assignment)) = said.split_once(':').map(|(of, set)| (of.trim(), set)) else {
                 return Err(Failure::Refused(format!(
                     "--set {said}: say which method it is for, as in --set nmppg:{said}"
                 )));

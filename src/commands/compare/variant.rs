@@ -1,7 +1,7 @@
 //! Methods under other settings, beside the methods themselves: ablations, and whatever else somebody wants to know of a
 //! setting.
 
-use super::cell::FIXED_SET;
+use super::cell::{ALONE, FIXED_SET};
 use super::options::INSTEAD;
 use crate::commands::Failure;
 use querent::data::nearest::did_you_mean;
@@ -40,7 +40,11 @@ pub fn read(said: &[String]) -> Result<Vec<Variant>, Failure> {
         }
         let taken = METHODS.iter().map(|entry| entry.name).chain(INSTEAD.iter().copied());
         let taken = taken.chain(["all", FIXED_SET]).chain(variants.iter().map(|other| other.name.as_str()));
-        if name.is_empty() || name.contains([':', ',']) || taken.into_iter().any(|other| other == name) {
+        if name.is_empty()
+            || name.contains([':', ','])
+            || name.ends_with(ALONE)
+            || taken.into_iter().any(|other| other == name)
+        {
             return refused(format!(
                 "`{name}` cannot be its name: it must be one that nothing else in the comparison has, without `:` and `,`"
             ));
@@ -70,6 +74,7 @@ mod tests {
             (&["gdfs=nmppg"], "cannot be its name"),
             (&["fixed set=fixed"], "cannot be its name"),
             (&["a:b=nmppg"], "cannot be its name"),
+            (&["nmppg (each α alone)=gdfs"], "cannot be its name"),
             (&["a=nmppg", "a=gdfs"], "cannot be its name"),
         ] {
             assert!(of(said).concat().contains(why), "{said:?}: {:?}", of(said));

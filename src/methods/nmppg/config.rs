@@ -103,7 +103,7 @@ pub struct Schedule {
     /// what is evaluated and kept; 1: no averaging.
     pub ema: f64,
     /// Where labels are noisy, the smallest α of a range that is to be found, as a share of what everything is worth a unit of
-    /// its cost; at least a thirtieth.
+    /// its cost; less than a thirtieth counts as that. Without effect where policies can show less than half of the features.
     pub range_from: f64,
     /// α at the start of the first stage, as a share of α.
     pub alpha_start: f64,
