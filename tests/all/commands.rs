@@ -345,6 +345,8 @@ fn one_model_for_every_alpha() {
     let last = curve.len() - 1;
     assert!((12..25).contains(&last) && curve.is_sorted_by(|a, b| a.alpha < b.alpha), "{curve:?}");
     assert!(curve[0].alpha == range.from() && curve[last].alpha == range.to());
+    let is_there = |alpha: &f64| curve.iter().any(|point| point.alpha == *alpha);
+    assert!(range.grid(13).iter().all(is_there), "all 13 that it begins with: {curve:?}");
     assert!(curve.iter().all(|point| point.macro_f1.is_some()));
     // Again: nothing is left to do.
     let arguments = [&["train", "problem.toml", "--out", "found", "--resume"][..], &quick].concat();
