@@ -56,8 +56,12 @@ impl Options {
         }
         let variants = variant::read(&args.variant)?;
         // What is said for a method counts for its variants as well, also where it is not compared itself.
-        let of_variants = || variants.iter().flat_map(|variant| [&variant.name, &variant.method]);
-        let compared = || methods.iter().chain(of_variants());
+        let mut known: Vec<&str> = methods.iter().map(String::as_str).collect();
+        for name in variants.iter().flat_map(|variant| [variant.name.as_str(), &variant.method]) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
         let mut set = Vec::new();
         for said in &args.set {
             let Some((method, assignment)) = said.split_once(':').map(|(of, set)| (of.trim(), set)) else {
@@ -65,10 +69,10 @@ impl Options {
                     "--set {said}: say which method it is for, as in --set nmppg:{said}"
                 )));
             };
-            if !compared().any(|chosen| chosen == method) {
+            if !known.contains(&method) {
                 return Err(Failure::Refused(format!(
                     "--set {said}: `{method}` is not compared; there are {}",
-                    compared().map(String::as_str).collect::<Vec<_>>().join(", ")
+                    known.join(", ")
                 )));
             }
             set.push((method.to_string(), assignment.to_string()));
